@@ -3,9 +3,9 @@
 import csv
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import median
@@ -198,6 +198,9 @@ WRITTEN = re.compile(
 QUANTISED = {"awq": "int4_awq", "gptq": "int4_gptq", "w8a8": "int8", "fp16": "f16"}
 
 
+Cells = dict[str, str | float]
+
+
 class Stated(NamedTuple):
     """A number as a log prints it, and how far it may be off for having been rounded."""
 
@@ -335,7 +338,28 @@ def positive(value: Any, what: str) -> float:
     return found
 
 
-def refuse(reasons: Iterable[tuple[object, str]]) -> None:
+def read(base: Figure, measured: Callable[..., Cells], *source: Any, **options: Any) -> Figure:
+    """A figure with the cells that a function reads from a source, beside its own; or why it is not used, its own fault first."""
+    try:
+        refuse((base.fault, base.fault))
+        return replace(base, cells={**base.cells, **measured(*source, **options)})
+    except Unusable as error:
+        device = {name: cell for name, cell in base.cells.items() if name == "device"}
+        return replace(base, cells=device, fault=str(error))
+
+
+def cells_of(metric: str, value: float, prompt: int, output: int = 0, /, **more: str | float) -> Cells:
+    """The cells of one speed or time: of one sequence where nothing else is said, a prefill where it has no output."""
+    return {"metric": metric, "value": value, "batch": 1, "prompt_len": prompt, "gen_len": output, **more}
+
+
+def part(entry: Any, *names: str) -> Mapping[str, Any]:
+    """The first object that an entry holds under one of the names, empty where none is."""
+    inner = [entry.get(name) for name in names] if isinstance(entry, Mapping) else []
+    return next((each for each in inner if isinstance(each, Mapping)), {})
+
+
+def refuse(*reasons: tuple[object, str]) -> None:
     """Stop at the first thing that makes a figure unusable.
 
     Raises:

@@ -10,7 +10,19 @@ from dataclasses import replace
 from typing import Any
 
 from plas_board.calibrate import llama_server
-from plas_board.calibrate.figure import Document, Figure, Unusable, cells, named, positive, refuse, rule, whole
+from plas_board.calibrate.figure import (
+    Cells,
+    Document,
+    Figure,
+    cells,
+    cells_of,
+    named,
+    positive,
+    read,
+    refuse,
+    rule,
+    whole,
+)
 
 NAME = "llama-batched-bench"
 HEADER = {"PP", "TG", "B", "N_KV"}
@@ -78,12 +90,7 @@ def _of_row(row: Mapping[str, Any], loaded: Figure, settings: Mapping[str, Any])
     engine = str(loaded.cells.get("engine", "")).partition(",")[0]
     extra = [f"ubatch {ubatch}"] * (ubatch != "512") + [flash] * bool(flash)
     base = {**loaded.cells, "engine": ", ".join([engine, *extra])} if loaded.cells else {}
-    for phase in (_prefill, _step):
-        try:
-            refuse([(loaded.fault, loaded.fault)])
-            yield replace(loaded, cells={**base, **phase(row, settings)})
-        except Unusable as error:
-            yield replace(loaded, cells={}, fault=str(error))
+    yield from (read(replace(loaded, cells=base), phase, row, settings) for phase in (_prefill, _step))
 
 
 def _shape(row: Mapping[str, Any], settings: Mapping[str, Any]) -> tuple[int, int, int, bool]:
@@ -91,20 +98,18 @@ def _shape(row: Mapping[str, Any], settings: Mapping[str, Any]) -> tuple[int, in
     read, written, batch = whole(row.get("pp"), "PP"), whole(row.get("tg"), "TG"), whole(row.get("pl"), "B")
     kept = whole(row.get("n_kv"), "N_KV")
     shared = batch > 1 and (str(settings.get("is_pp_shared")) == "1" or kept == read + batch * written)
-    refuse([(batch < 1, "B: expected at least 1 sequence, got 0")])
+    refuse((batch < 1, "B: expected at least 1 sequence, got 0"))
     return read, written, batch, shared
 
 
-def _prefill(row: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, str | float]:
-    read, _, batch, shared = _shape(row, settings)
-    refuse([(not read, "a test of no prompt")])
-    rate = positive(row.get("speed_pp"), "S_PP")
-    return {"metric": "prefill_tok_s", "value": rate, "batch": 1 if shared else batch, "prompt_len": read, "gen_len": 0}
+def _prefill(row: Mapping[str, Any], settings: Mapping[str, Any]) -> Cells:
+    prompt, _, batch, shared = _shape(row, settings)
+    refuse((not prompt, "a test of no prompt"))
+    return cells_of("prefill_tok_s", positive(row.get("speed_pp"), "S_PP"), prompt, batch=1 if shared else batch)
 
 
-def _step(row: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, str | float]:
-    read, written, batch, shared = _shape(row, settings)
+def _step(row: Mapping[str, Any], settings: Mapping[str, Any]) -> Cells:
+    prompt, output, batch, shared = _shape(row, settings)
     apart = str(settings.get("is_tg_separate", "0")) == "1" and batch > 1
-    refuse([(not written, "a test of no output"), (shared, SHARED), (apart, "sequences one after another (-tgs)")])
-    rate = positive(row.get("speed_tg"), "S_TG")
-    return {"metric": "decode_tok_s", "value": rate, "batch": batch, "prompt_len": read, "gen_len": written}
+    refuse((not output, "a test of no output"), (shared, SHARED), (apart, "sequences one after another (-tgs)"))
+    return cells_of("decode_tok_s", positive(row.get("speed_tg"), "S_TG"), prompt, output, batch=batch)

@@ -10,10 +10,12 @@ from typing import Any
 
 from plas_board.calibrate.figure import (
     UNCOUNTED,
+    Cells,
     Document,
     Figure,
     Stated,
     Unusable,
+    cells_of,
     middle,
     named,
     number,
@@ -85,16 +87,14 @@ def _refuse_settings(entry: Mapping[str, Any]) -> None:
     text = {key: str(entry.get(key, "")).strip().lower() for key in ("type_k", "type_v", "split_mode", "devices")}
     together = computing(entry) if text["devices"] in ("", "auto", "none") else text["devices"].split("/")
     refuse(
+        (_on(entry, "embeddings"), "embeddings instead of generation"),
+        (_on(entry, "no_kv_offload"), "the KV cache was kept off the GPU (-nkvo)"),
         (
-            (_on(entry, "embeddings"), "embeddings instead of generation"),
-            (_on(entry, "no_kv_offload"), "the KV cache was kept off the GPU (-nkvo)"),
-            (
-                any(text[key] not in ("", "f16") for key in ("type_k", "type_v")),
-                "a KV cache in another format than f16",
-            ),
-            (len(together) > 1, f"several GPUs at once ({', '.join(together)})"),
-            (_remote(entry), "layers on other machines (RPC)"),
-        )
+            any(text[key] not in ("", "f16") for key in ("type_k", "type_v")),
+            "a KV cache in another format than f16",
+        ),
+        (len(together) > 1, f"several GPUs at once ({', '.join(together)})"),
+        (_remote(entry), "layers on other machines (RPC)"),
     )
 
 
@@ -171,20 +171,18 @@ def _engine(entry: Mapping[str, Any]) -> str:
     return next(iter(named(", ".join([text, *(part for part in extra if part)]))), "")
 
 
-def _measured(entry: Mapping[str, Any]) -> dict[str, str | float]:
+def _measured(entry: Mapping[str, Any]) -> Cells:
     """Metric, value, lengths and batch: llama-bench runs one sequence, n_batch cuts its prompt."""
-    read, written = whole(entry.get("n_prompt"), "n_prompt"), whole(entry.get("n_gen"), "n_gen")
+    prompt, output = whole(entry.get("n_prompt"), "n_prompt"), whole(entry.get("n_gen"), "n_gen")
     depth = whole(entry.get("n_depth") or 0, "n_depth")
     refuse(
-        (
-            (read and written, "prompt and generation measured together"),
-            (not read and not written, "a test of no tokens"),
-        )
+        (prompt and output, "prompt and generation measured together"),
+        (not prompt and not output, "a test of no tokens"),
     )
-    ms = milliseconds(entry, read + written)
-    if read:
-        return {"metric": "prefill_ms", "value": ms, "batch": 1, "prompt_len": read, "gen_len": 0, **after(depth, read)}
-    return {"metric": "tpot_ms", "value": ms / written, "batch": 1, "prompt_len": depth, "gen_len": written}
+    ms = milliseconds(entry, prompt + output)
+    if prompt:
+        return cells_of("prefill_ms", ms, prompt, **after(depth, prompt))
+    return cells_of("tpot_ms", ms / output, depth, output)
 
 
 def after(context: int, read: int) -> dict[str, float]:

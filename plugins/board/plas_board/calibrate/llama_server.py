@@ -18,13 +18,15 @@ from typing import Any
 from plas_board.calibrate import llama_bench
 from plas_board.calibrate.figure import (
     EVERY_LAYER,
+    Cells,
     Document,
     Figure,
-    Unusable,
     amount,
+    cells_of,
     named,
     positive,
     precision,
+    read,
     refuse,
     whole,
 )
@@ -82,7 +84,7 @@ def figures(documents: Sequence[Document]) -> Iterator[Figure]:
             loaded = figure(part, program)
             drafter = _drafter(part)
             for each in found:
-                yield _figure(each, loaded, drafter, several=several)
+                yield read(loaded, _measured, each, drafter, several=several)
 
 
 def _drafter(text: str) -> Drafter:
@@ -119,7 +121,7 @@ def _lines(text: str) -> Iterator[Timed]:
         yield last
 
 
-def _drafting(drafted: tuple[int, int], tokens: int, drafter: Drafter) -> dict[str, str | float]:
+def _drafting(drafted: tuple[int, int], tokens: int, drafter: Drafter) -> Cells:
     """Length of the drafts and the share of them that was accepted.
 
     Raises:
@@ -131,33 +133,20 @@ def _drafting(drafted: tuple[int, int], tokens: int, drafter: Drafter) -> dict[s
     uneven = abs(mean - length) > ONE_LENGTH or length != (drafter.asked or length) or not length
     fault = f"drafts of {mean:.2f} tokens in the mean: not all of one length"
     what = drafter.named or "something that the log does not name"
-    refuse([(not drafter.heads, NO_HEAD.format(what=what)), (uneven, fault)])
+    refuse((not drafter.heads, NO_HEAD.format(what=what)), (uneven, fault))
     return {"drafted": length, "accepted": f"{accepted / generated:.6g}"}
 
 
-def _figure(timed: Timed, loaded: Figure, drafter: Drafter, *, several: bool) -> Figure:
-    try:
-        refuse([(loaded.fault, loaded.fault), (several, "several slots: requests may have run at once")])
-        refuse([(drafter.named and not timed.drafted, SILENT)])
-        tokens, ms = whole(timed.tokens, "tokens"), positive(timed.ms, "eval time")
-        cells: dict[str, str | float]
-        if timed.prompt:
-            refuse([(timed.drafted, DRAFTED_PROMPT)])
-            cells = {
-                "metric": "prefill_ms",
-                "value": ms,
-                "prompt_len": tokens,
-                "gen_len": 0,
-                **after(timed.before, tokens),
-            }
-        else:
-            steps = tokens if timed.runs else tokens - 1
-            refuse([(steps < LEAST, f"an output of fewer than {LEAST} tokens")])
-            cells = {"metric": "tpot_ms", "value": ms / steps, "prompt_len": timed.before, "gen_len": steps}
-            cells |= _drafting(timed.drafted, steps, drafter) if timed.drafted else {}
-        return replace(loaded, cells={**loaded.cells, "batch": 1, **cells})
-    except Unusable as error:
-        return replace(loaded, cells={}, fault=str(error))
+def _measured(timed: Timed, drafter: Drafter, *, several: bool) -> Cells:
+    refuse((several, "several slots: requests may have run at once"), (drafter.named and not timed.drafted, SILENT))
+    tokens, ms = whole(timed.tokens, "tokens"), positive(timed.ms, "eval time")
+    if timed.prompt:
+        refuse((timed.drafted, DRAFTED_PROMPT))
+        return cells_of("prefill_ms", ms, tokens, **after(timed.before, tokens))
+    steps = tokens if timed.runs else tokens - 1
+    refuse((steps < LEAST, f"an output of fewer than {LEAST} tokens"))
+    drafts = _drafting(timed.drafted, steps, drafter) if timed.drafted else {}
+    return cells_of("tpot_ms", ms / steps, timed.before, steps, **drafts)
 
 
 LOADED = re.compile(r"loaded meta data with .{0,80}? from (.{1,300}?) \(version", re.ASCII)
@@ -204,32 +193,29 @@ def figure(text: str, program: str) -> Figure:
     info = {KEYS.get(key, key): value.strip() for key, value in reversed(INFO.findall(text))}
     named_files = dict.fromkeys(LOADED.findall(text)[:1] or FILE.findall(text))
     file = next(iter(named_files), "") if len(named_files) == 1 else ""
-    size = info.get("file size", "").partition(" (")[0]
-    found: dict[str, Any] = {
-        "names": named(PureWindowsPath(file).name.removesuffix(".gguf"), info.get("general.name", "")),
-        "family": info.get("arch", ""),
-        "parameters": amount(info.get("model params", "")),
-        "size": amount(size),
-        "gpu_layers": _on_gpu(text),
-        "device": _device(text),
+    base = Figure(
+        named(PureWindowsPath(file).name.removesuffix(".gguf"), info.get("general.name", "")),
+        family=info.get("arch", ""),
+        parameters=amount(info.get("model params", "")),
+        size=amount(info.get("file size", "").partition(" (")[0]),
+        gpu_layers=_on_gpu(text),
+        device=_device(text),
         **_elsewhere(text),
-    }
-    try:
-        refuse(
-            (
-                (len(named_files) > 1, f"commands of {len(named_files)} models, and no line says which one was loaded"),
-                (len(_devices(text)) > 1, "several GPUs at once"),
-                (
-                    OVERRIDDEN in text and not found["experts_on_cpu"] and not found["placed"],
-                    "tensors were kept elsewhere, and no command line says which (-ncmoe, -ot, -fit)",
-                ),
-                (CACHE.search(text), "a KV cache in another format than f16"),
-            )
-        )
-        file_type = llama_bench.described(info.get("file type", ""))[1] or info.get("file type", "")
-        return Figure(**found, cells={"engine": _engine(text, program), "precision": precision(file_type)})
-    except Unusable as error:
-        return Figure(**found, fault=str(error))
+    )
+    several = f"commands of {len(named_files)} models, and no line says which one was loaded" * (len(named_files) > 1)
+    moved = OVERRIDDEN in text and not base.experts_on_cpu and not base.placed
+    return read(replace(base, fault=several), _loaded, text, program, info.get("file type", ""), moved=moved)
+
+
+def _loaded(text: str, program: str, file_type: str, *, moved: bool) -> Cells:
+    """Engine and weight format of what was loaded."""
+    refuse(
+        (len(_devices(text)) > 1, "several GPUs at once"),
+        (moved, "tensors were kept elsewhere, and no command line says which (-ncmoe, -ot, -fit)"),
+        (CACHE.search(text), "a KV cache in another format than f16"),
+    )
+    written = llama_bench.described(file_type)[1] or file_type
+    return {"engine": _engine(text, program), "precision": precision(written)}
 
 
 def _on_gpu(text: str) -> int | None:

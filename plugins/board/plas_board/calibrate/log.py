@@ -218,7 +218,7 @@ def _row(figure: Figure, wanted: Wanted, found: dict[str, str], faster: dict[str
         figure = replace(figure, cells={**figure.cells, "precision": written or in_library or _given(wanted.precision)})
         model, how = identified(figure, wanted.models, published())
         dense = not written and wanted.precision == "mxfp4" and model.architecture.n_experts[0] <= 1
-        refuse([(dense, f"mxfp4 by --precision, a format of experts, which {model.label} has not")])
+        refuse((dense, f"mxfp4 by --precision, a format of experts, which {model.label} has not"))
         bits, slow = file_bits(model, figure), slow_share(model, figure)
         if slow and figure.cells.get("drafted"):
             raise Unusable("tokens drafted ahead and experts in slow memory together: no formula gives their time")

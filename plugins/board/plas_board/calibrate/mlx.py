@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from plas_board.calibrate.figure import Document, Figure, Unusable, middle, named, positive, refuse, whole
+from plas_board.calibrate.figure import Cells, Document, Figure, cells_of, middle, named, positive, read, refuse, whole
 
 NAME = "MLX"
 TIMING = re.compile(
@@ -77,12 +77,16 @@ def _of_run(run: Run, heads: Sequence[str]) -> Iterator[Figure]:
     names = named(run.model, *heads)
     bits = BITS.search(run.model)
     precision = "" if bits is None else f"mlx_{bits[1]}bit" if bits[1] else bits[2].lower()
-    for metric, rates, written in (("prefill_tok_s", run.prefill, "0"), ("decode_tok_s", run.decode, run.written)):
-        try:
-            refuse([(not rates, "no rate of this phase"), (not int(run.read), "tokens of the prompt are not stated")])
-            refuse([(metric == "decode_tok_s" and not int(written), "tokens of the output are not stated")])
-            value = middle([positive(rate, metric) for rate in rates])
-            lengths = {"batch": whole(run.batch, "batch_size"), "prompt_len": int(run.read), "gen_len": int(written)}
-            yield Figure(names, {"metric": metric, "value": value, **lengths, "engine": "MLX", "precision": precision})
-        except Unusable as error:
-            yield Figure(names, fault=str(error))
+    base = Figure(names, {"engine": NAME, "precision": precision})
+    yield read(base, _measured, run, "prefill_tok_s", run.prefill, 0)
+    yield read(base, _measured, run, "decode_tok_s", run.decode, int(run.written))
+
+
+def _measured(run: Run, metric: str, rates: Sequence[str], output: int) -> Cells:
+    refuse(
+        (not rates, "no rate of this phase"),
+        (not int(run.read), "tokens of the prompt are not stated"),
+        (metric == "decode_tok_s" and not output, "tokens of the output are not stated"),
+    )
+    value = middle([positive(rate, metric) for rate in rates])
+    return cells_of(metric, value, int(run.read), output, batch=whole(run.batch, "batch_size"))

@@ -338,7 +338,7 @@ def slow_share(model: Model, figure: Figure) -> float:
     depth, dense = int(model.architecture.depth[0]), int(model.architecture.n_dense[0])
     sparse = bool(model.architecture.n_experts[0] > 1)
     if not sparse:
-        refuse([(figure.placed, NOT_PLAIN.format(pattern=figure.placed))])
+        refuse((figure.placed, NOT_PLAIN.format(pattern=figure.placed)))
         return 0.0
     slow = set(range(min(figure.experts_on_cpu, depth))) | (_placed(figure.placed, depth) if figure.placed else set())
     return len(slow - set(range(dense))) / (depth - dense)
@@ -347,11 +347,11 @@ def slow_share(model: Model, figure: Figure) -> float:
 def _placed(text: str, depth: int) -> set[int]:
     """The layers whose experts patterns name, where they name nothing else."""
     fault = NOT_PLAIN.format(pattern=text[:80])
-    refuse([(len(text) > LONGEST, fault)])
+    refuse((len(text) > LONGEST, fault))
     found: set[int] = set()
     for override in re.split(r"[;,]", text):
         pattern, _, buffer = override.strip().rpartition("=")
-        refuse([(not pattern or buffer.upper() != "CPU", fault)])
+        refuse((not pattern or buffer.upper() != "CPU", fault))
         found |= _layers(pattern, depth, fault)
     return found
 
@@ -359,16 +359,16 @@ def _placed(text: str, depth: int) -> set[int]:
 def _layers(pattern: str, depth: int, fault: str) -> set[int]:
     """The layers of which one pattern names all experts."""
     repeats = len(re.findall(r"[*+?]", pattern))
-    refuse([(not PLAIN_PATTERN.fullmatch(pattern) or REPEATED.search(pattern) or repeats > MOST_REPEATS, fault)])
+    refuse((not PLAIN_PATTERN.fullmatch(pattern) or REPEATED.search(pattern) or repeats > MOST_REPEATS, fault))
     try:
         match = re.compile(pattern, re.ASCII)
     except re.error:
         raise Unusable(fault) from None
     named = [{name for name in EXPERTS if match.search(f"blk.{layer}.{name}.weight")} for layer in range(depth)]
-    refuse([(any(0 < len(names) < len(EXPERTS) for names in named), fault)])
-    refuse([(any(match.search(name) for name in _others(depth)), fault)])
+    refuse((any(0 < len(names) < len(EXPERTS) for names in named), fault))
+    refuse((any(match.search(name) for name in _others(depth)), fault))
     found = {layer for layer, names in enumerate(named) if names}
-    refuse([(not found, fault)])
+    refuse((not found, fault))
     return found
 
 

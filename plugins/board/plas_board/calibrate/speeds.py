@@ -17,7 +17,7 @@ from typing import Any
 from objectives.measured_formats import FORMATS
 from objectives.published_models import models_named
 from plas_board.calibrate.devices import VERSUS, chips
-from plas_board.calibrate.figure import Document, Figure, Unusable, cells, named, positive, refuse, rule
+from plas_board.calibrate.figure import Cells, Document, Figure, cells, cells_of, named, positive, read, refuse, rule
 
 NAME = "table or lines of speeds"
 SECOND = r"s(?:ec(?:onds?)?)?\b"
@@ -95,6 +95,7 @@ FLASH = re.compile(r"\b(?:with|\+) *(?:FA|flash attention)\b|\bFA *(?:=|on|enabl
 UNKNOWN = "an unknown engine"
 UNSTATED = 128  # tokens of a prompt and of an output that nobody states
 LLAMA_BENCH = {"pp": 512, "tg": 128}
+TIMED_AS = {"prefill_tok_s": "ttft_ms", "decode_tok_s": "tpot_ms"}
 BOX = str.maketrans({"│": "|", "┃": "|", "║": "|"})
 LONGEST_LINE, NEAREST, MOST = 4_000, 4, 4_000_000
 MARKS = re.compile(r"^[#> \t]+|[*`]|[✅☑⭐🥇]")
@@ -396,11 +397,8 @@ def _figures(stated: Stated, above: Sequence[str]) -> Iterator[Figure]:
             continue
         done.add(place)
         names, device = _model(stated, of, above), _device(stated, of)
-        try:
-            refuse([(stated.batch > 1, several), (drafts, "drafted tokens")])
-            yield Figure(names, _cells_of(stated, of, value, above), device=device)
-        except Unusable as error:
-            yield Figure(names, device=device, fault=str(error))
+        fault = several if stated.batch > 1 else "drafted tokens" * bool(drafts)
+        yield read(Figure(names, device=device, fault=fault), _measured, stated, of, value, above)
 
 
 def _rank(pair: tuple[Column, float]) -> tuple[int, bool]:
@@ -433,7 +431,7 @@ def plain_link(text: str) -> str:
     return MARKS.sub("", re.sub(r"\[([^\]]*)\]\([^)]*\)|<[^>]{1,20}>.{0,3}?</[^>]{1,20}>", r"\1", text)).strip()
 
 
-def _cells_of(stated: Stated, of: Column, value: float, above: Sequence[str]) -> dict[str, str | float]:
+def _measured(stated: Stated, of: Column, value: float, above: Sequence[str]) -> Cells:
     """Metric, lengths, engine and format of a speed.
 
     Raises:
@@ -450,22 +448,21 @@ def _cells_of(stated: Stated, of: Column, value: float, above: Sequence[str]) ->
     )
     engine += "".join(f" {build}" for build in names["build"]) + ", fa" * any(map(FLASH.search, above))
     engine += "".join(f", groups of {n}" for n in re.findall(r"_g(\d{2,3})\b", " ".join(names["format"])))
-    cells_of: dict[str, str | float] = {"batch": 1, "precision": stated_format(*texts)}
     if of.phase == "prefill":
-        read = of.tokens or prompt or LLAMA_BENCH.get(of.bench, 0)
-        refuse([(not read, "tokens of the prompt are not stated")])
-        cells_of |= {"metric": "prefill_tok_s" if of.kind == "rate" else "ttft_ms", "prompt_len": read, "gen_len": 0}
-        value = value if of.kind == "rate" else value * of.ms * (read if of.per_token else 1)
+        metric, before, output = "prefill_tok_s", of.tokens or prompt or LLAMA_BENCH.get(of.bench, 0), 0
+        refuse((not before, "tokens of the prompt are not stated"))
+        took = of.ms * (before if of.per_token else 1)
     else:
-        refuse([(of.kind == "time" and not of.per_token and not written, "tokens of the output are not stated")])
+        refuse((of.kind == "time" and not of.per_token and not written, "tokens of the output are not stated"))
         unstated = not of.bench and not prompt and not of.depth
         engine += ", lengths not stated" * unstated
         before = of.depth or (0 if of.bench and of.tokens else prompt) or UNSTATED * unstated
         output = of.tokens * bool(of.bench) or written or LLAMA_BENCH.get(of.bench, UNSTATED)
-        metric = "decode_tok_s" if of.kind == "rate" else "tpot_ms"
-        cells_of |= {"metric": metric, "prompt_len": before, "gen_len": output}
-        value = value if of.kind == "rate" else value * of.ms / (1 if of.per_token else written)
-    return {**cells_of, "value": positive(value, of.text), "engine": next(iter(named(engine)))}
+        metric, took = "decode_tok_s", of.ms / (written if of.kind == "time" and not of.per_token else 1)
+    if of.kind == "time":
+        metric, value = TIMED_AS[metric], value * took
+    cells = cells_of(metric, positive(value, of.text), before, output)
+    return {**cells, "engine": next(iter(named(engine))), "precision": stated_format(*texts)}
 
 
 def _product(stated: Stated, phase: str) -> int:

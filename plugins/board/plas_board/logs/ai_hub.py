@@ -7,11 +7,12 @@ models' perf.yaml, in both forms (`llm_metrics` a list, or the figures in the pr
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from nas.files import yaml_source
 from objectives.measured_formats import FORMATS
-from plas_board.calibrate.figure import Document, Figure, Unusable, named, positive, refuse
+from plas_board.calibrate.figure import Cells, Document, Figure, cells_of, named, part, positive, read, refuse
 
 NAME = "AI Hub perf.yaml"
 PASS = 128  # tokens of one pass of the prompt processor
@@ -44,37 +45,25 @@ def figures(documents: Sequence[Document]) -> Iterator[Figure]:
 
 def _profiles(content: Any) -> Iterator[tuple[str, str, str, str, Mapping[str, Any]]]:
     """Precision, component, device and engine with their figures."""
-    for precision, inner in _items(content, "precisions"):
-        for component, details in _items(inner, "components"):
-            for device, engines in _items(details, "performance_metrics"):
-                for engine, profile in engines.items() if isinstance(engines, dict) else ():
-                    several = profile.get("llm_metrics") if isinstance(profile, dict) else None
-                    for found in several if isinstance(several, list) else [profile]:
-                        yield precision, component, device, engine, found if isinstance(found, dict) else {}
-
-
-def _items(content: Any, key: str) -> Iterator[tuple[str, Any]]:
-    inner = content.get(key) if isinstance(content, dict) else None
-    yield from inner.items() if isinstance(inner, dict) else ()
+    for precision, inner in part(content, "precisions").items():
+        for component, details in part(inner, "components").items():
+            devices = part(details, "performance_metrics")
+            for device, engine in ((name, engine) for name in devices for engine in part(devices, name)):
+                profile = part(part(devices, device), engine)
+                several = profile.get("llm_metrics")
+                for found in several if isinstance(several, list) else [profile]:
+                    yield precision, component, device, engine, found if isinstance(found, dict) else {}
 
 
 def _figures(precision: str, component: str, device: str, engine: str, found: Mapping[str, Any]) -> Iterator[Figure]:
-    common: dict[str, str | float] = {
-        "device": DEVICES.get(device, device),
-        "engine": ENGINES.get(engine, f"AI Hub {engine}"),
-        "batch": 1,
-        "precision": precision,
-    }
-    name = named(component)
+    program = ENGINES.get(engine, f"AI Hub {engine}")
+    common: Cells = {"device": DEVICES.get(device, device), "engine": program, "precision": precision}
+    other = f"weights in {precision!r}: no profile is of that format" * (precision not in FORMATS)
+    base = Figure(named(component), common, fault=other)
     if "tokens_per_second" not in found:
-        yield Figure(name, {"device": common["device"]}, fault="no figures of a language model")
+        yield replace(base, cells={"device": common["device"]}, fault="no figures of a language model")
         return
-    for measured in (_first_token, _largest, _decoding):
-        try:
-            refuse(((precision not in FORMATS, f"weights in {precision!r}: no profile is of that format"),))
-            yield Figure(name, common | measured(found))
-        except Unusable as error:
-            yield Figure(name, {"device": common["device"]}, fault=str(error))
+    yield from (read(base, measured, found) for measured in (_first_token, _largest, _decoding))
 
 
 def _context(found: Mapping[str, Any]) -> int:
@@ -82,27 +71,22 @@ def _context(found: Mapping[str, Any]) -> int:
 
 
 def _times(found: Mapping[str, Any]) -> tuple[float, float]:
-    times = found.get("time_to_first_token_range_milliseconds")
-    least, largest = (
-        positive((times if isinstance(times, dict) else {}).get(key), f"time to first token, {key}")
-        for key in ("min", "max")
-    )
-    refuse(((least == largest, "one time to first token without the length of its prompt"),))
+    times = part(found, "time_to_first_token_range_milliseconds")
+    least, largest = (positive(times.get(key), f"time to first token, {key}") for key in ("min", "max"))
+    refuse((least == largest, "one time to first token without the length of its prompt"))
     return least, largest
 
 
-def _first_token(found: Mapping[str, Any]) -> dict[str, str | float]:
-    least, context = _times(found)[0], _context(found)
-    return {"metric": "prefill_ms", "value": least, "prompt_len": PASS, "gen_len": 0, "attended_len": context}
+def _first_token(found: Mapping[str, Any]) -> Cells:
+    return cells_of("prefill_ms", _times(found)[0], PASS, attended_len=_context(found))
 
 
-def _largest(found: Mapping[str, Any]) -> dict[str, str | float]:
+def _largest(found: Mapping[str, Any]) -> Cells:
     (least, largest), context = _times(found), _context(found)
     derived = math.isclose(largest, least * context / PASS, rel_tol=DERIVED)
-    refuse(((derived, "the largest time to first token is the least times context / 128: derived, not measured"),))
-    return {"metric": "prefill_ms", "value": largest, "prompt_len": context, "gen_len": 0, "attended_len": context}
+    refuse((derived, "the largest time to first token is the least times context / 128: derived, not measured"))
+    return cells_of("prefill_ms", largest, context, attended_len=context)
 
 
-def _decoding(found: Mapping[str, Any]) -> dict[str, str | float]:
-    rate = positive(found["tokens_per_second"], "tokens_per_second")
-    return {"metric": "decode_tok_s", "value": rate, "prompt_len": _context(found), "gen_len": 1}
+def _decoding(found: Mapping[str, Any]) -> Cells:
+    return cells_of("decode_tok_s", positive(found["tokens_per_second"], "tokens_per_second"), _context(found), 1)

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
-from plas_board.calibrate.figure import Document, Figure, Unusable, number, positive, refuse
+from plas_board.calibrate.figure import Document, Figure, Unusable, cells_of, number, positive, refuse
 
 NAME = "aiconfigurator CSV"
 STEPS = {"phase", "ctx_tokens", "ctx_requests", "ctx_kv_tokens", "decode_requests", "decode_kv_tokens", "latency_ms"}
@@ -52,19 +52,17 @@ def _key(row: Mapping[str, str]) -> Key:
         for name in ("ctx_requests", "decode_requests", "ctx_tokens", "ctx_kv_tokens", "decode_kv_tokens")
     )
     refuse(
-        (
-            (prompts and steps, "prompts and steps of other requests in one pass"),
-            (not prompts and not steps, "a pass without requests"),
-            (past, "a prompt after a context: only whole prompts are read"),
-            (prompts and tokens % prompts, "prompts of different lengths in one pass"),
-        )
+        (prompts and steps, "prompts and steps of other requests in one pass"),
+        (not prompts and not steps, "a pass without requests"),
+        (past, "a prompt after a context: only whole prompts are read"),
+        (prompts and tokens % prompts, "prompts of different lengths in one pass"),
     )
     return ("prefill", prompts, tokens // prompts) if prompts else ("decode", steps, round(held / steps))
 
 
 def _figure(key: Key, times: Sequence[float]) -> Figure:
     phase, batch, tokens = key
-    prefill: dict[str, str | float] = {"metric": "prefill_ms", "prompt_len": tokens, "gen_len": 0}
-    step: dict[str, str | float] = {"metric": "tpot_ms", "prompt_len": max(tokens - 1, 0), "gen_len": 1}
-    own: dict[str, str | float] = {**(prefill if phase == "prefill" else step), "value": median(times), "batch": batch}
+    prefill = phase == "prefill"
+    metric, prompt = ("prefill_ms", tokens) if prefill else ("tpot_ms", max(tokens - 1, 0))
+    own = cells_of(metric, median(times), prompt, int(not prefill), batch=batch)
     return Figure((), {**own, "engine": "aiconfigurator's steps", "precision": ""})

@@ -10,7 +10,19 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from plas_board.calibrate.figure import Document, Figure, Unusable, named, positive, precision, refuse, whole
+from plas_board.calibrate.figure import (
+    Cells,
+    Document,
+    Figure,
+    cells_of,
+    named,
+    part,
+    positive,
+    precision,
+    read,
+    refuse,
+    whole,
+)
 
 NAME = "edge-llm-bench"
 KEYS = {"schemaVersion", "runtime", "model", "task", "timestamp", "metrics"}
@@ -24,7 +36,7 @@ DECODE = "decodeTokensPerSecond"
 def recognises(document: Document) -> bool:
     """The keys of a record, whose model has an id and a quantization."""
     return any(
-        entry.keys() >= KEYS and {"id", "quantization"} <= _part(entry, "model").keys() for entry in document.objects
+        entry.keys() >= KEYS and {"id", "quantization"} <= part(entry, "model").keys() for entry in document.objects
     )
 
 
@@ -32,60 +44,44 @@ def figures(documents: Sequence[Document]) -> Iterator[Figure]:
     """Prefill and decoding of every record that has rates; one figure that says so of others."""
     for document in documents:
         for entry in document.objects:
-            metrics = _part(entry, "metrics")
-            rates = [name for name in (*PREFILL, DECODE) if name in metrics]
-            if not rates:
-                yield _figure(entry, "")
-            yield from (_figure(entry, name) for name in rates)
-
-
-def _part(entry: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = entry.get(name)
-    return found if isinstance(found, dict) else {}
-
-
-def _figure(entry: Mapping[str, Any], rate: str) -> Figure:
-    model = _part(entry, "model")
-    names = named(str(model.get("primaryFile") or model.get("file") or "").rpartition(".")[0], model.get("id"))
-    device = next(iter(named(_part(entry, "device").get("modelIdentifier"))), "")
-    try:
-        _refuse_conditions(entry, rate)
-        quantization = str(model.get("quantization") or "")
-        written = precision(quantization) if GGUF_TYPE.fullmatch(quantization) else ""
-        return Figure(names, {"engine": _engine(entry), "precision": written, **_measured(entry, rate)}, device=device)
-    except Unusable as error:
-        return Figure(names, device=device, fault=str(error))
+            model, metrics = part(entry, "model"), part(entry, "metrics")
+            names = named(str(model.get("primaryFile") or model.get("file") or "").rpartition(".")[0], model.get("id"))
+            device = next(iter(named(part(entry, "device").get("modelIdentifier"))), "")
+            rates = [name for name in (*PREFILL, DECODE) if name in metrics] or [""]
+            yield from (read(Figure(names, device=device), _measured, entry, rate) for rate in rates)
 
 
 def _refuse_conditions(entry: Mapping[str, Any], rate: str) -> None:
-    metrics, device, conditions = (_part(entry, name) for name in ("metrics", "device", "conditions"))
+    metrics, device, conditions = (part(entry, name) for name in ("metrics", "device", "conditions"))
     ends = {str(metrics.get(f"{when}ThermalState")) for when in ("initial", "final", "peak")}
     refuse(
-        [
-            (entry.get("schemaVersion") != VERSION, f"a record of another version than {VERSION}"),
-            (not rate, "no rates of a language model"),
-            (conditions.get("exitCode"), "a run that failed"),
-            (metrics.get("firstEver"), "a run that built the engine's cache"),
-            (device.get("isLowPowerModeEnabled"), "a device that saved power"),
-            (ends & set(HOT), "a device that was throttled by heat"),
-        ]
+        (entry.get("schemaVersion") != VERSION, f"a record of another version than {VERSION}"),
+        (not rate, "no rates of a language model"),
+        (conditions.get("exitCode"), "a run that failed"),
+        (metrics.get("firstEver"), "a run that built the engine's cache"),
+        (device.get("isLowPowerModeEnabled"), "a device that saved power"),
+        (ends & set(HOT), "a device that was throttled by heat"),
     )
 
 
 def _engine(entry: Mapping[str, Any]) -> str:
     """Program, version, and the size of a cache that its steps read whole (LiteRT-LM's)."""
     runtime = str(entry.get("runtime") or "")
-    budget = _part(entry, "metrics").get("contextTokensConfigured")
+    budget = part(entry, "metrics").get("contextTokensConfigured")
     cache = f", cache of {budget} tokens" if runtime.startswith("litert") and isinstance(budget, int) else ""
     return next(iter(named(f"{runtime} {entry.get('engineVersion') or ''}".strip() + f"{cache}, {NAME}")))
 
 
-def _measured(entry: Mapping[str, Any], rate: str) -> dict[str, str | float]:
-    metrics = _part(entry, "metrics")
-    refuse([(not metrics.get("promptTokenCount"), "tokens of the prompt are not stated")])
-    read, value = whole(metrics["promptTokenCount"], "promptTokenCount"), positive(metrics[rate], rate)
+def _measured(entry: Mapping[str, Any], rate: str) -> Cells:
+    _refuse_conditions(entry, rate)
+    metrics, quantization = part(entry, "metrics"), str(part(entry, "model").get("quantization") or "")
+    written = precision(quantization) if GGUF_TYPE.fullmatch(quantization) else ""
+    refuse((not metrics.get("promptTokenCount"), "tokens of the prompt are not stated"))
+    prompt, value = whole(metrics["promptTokenCount"], "promptTokenCount"), positive(metrics[rate], rate)
     if rate in PREFILL:
-        return {"metric": "prefill_tok_s", "value": value, "batch": 1, "prompt_len": read, "gen_len": 0}
-    refuse([(not metrics.get("generatedTokenCount"), "tokens of the output are not stated")])
-    written = whole(metrics["generatedTokenCount"], "generatedTokenCount")
-    return {"metric": "decode_tok_s", "value": value, "batch": 1, "prompt_len": read, "gen_len": written}
+        cells = cells_of("prefill_tok_s", value, prompt)
+    else:
+        refuse((not metrics.get("generatedTokenCount"), "tokens of the output are not stated"))
+        output = whole(metrics["generatedTokenCount"], "generatedTokenCount")
+        cells = cells_of("decode_tok_s", value, prompt, output)
+    return {**cells, "engine": _engine(entry), "precision": written}

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from plas_board.calibrate.figure import Document, Figure, Unusable, named, positive, refuse
+from plas_board.calibrate.figure import Cells, Document, Figure, cells_of, named, positive, read, refuse
 
 NAME = "LiteRT-LM"
 TURN = re.compile(r"^\s*(Prefill|Decode) Turn \d{1,6}: Processed (\d{1,9}) tokens in ")
@@ -70,27 +70,19 @@ def figures(documents: Sequence[Document]) -> Iterator[Figure]:
         for line in document.text.splitlines():
             seen.see(line)
             if speed := SPEED.match(line):
-                yield _figure(seen, speed[1], speed[2], of_turn=bool(speed[3]))
+                base = Figure(named(seen.model), {"engine": seen.engine, "precision": ""})
+                yield read(base, _measured, seen, speed[1], speed[2], of_turn=bool(speed[3]))
 
 
-def _figure(seen: Seen, phase: str, speed: str, *, of_turn: bool) -> Figure:
-    names = named(seen.model)
-    try:
-        before, read, written = _lengths(seen, phase) if of_turn else (0, seen.stated("Prefill"), seen.stated("Decode"))
-        refuse([(not read, "tokens of the prompt are not stated")])
-        cells: dict[str, str | float] = {
-            "engine": seen.engine,
-            "precision": "",
-            "batch": 1,
-            "value": positive(speed, f"{phase} speed"),
-        }
-        if phase == "Prefill":
-            return Figure(names, {**cells, "metric": "prefill_tok_s", "prompt_len": read, "gen_len": 0})
-        drafted = seen.settings.get("Speculative decoding") == "true"
-        refuse([(not written, "no tokens were generated"), (drafted, "speculative decoding: several tokens a step")])
-        return Figure(names, {**cells, "metric": "decode_tok_s", "prompt_len": before + read, "gen_len": written})
-    except Unusable as error:
-        return Figure(names, fault=str(error))
+def _measured(seen: Seen, phase: str, speed: str, *, of_turn: bool) -> Cells:
+    before, prompt, output = _lengths(seen, phase) if of_turn else (0, seen.stated("Prefill"), seen.stated("Decode"))
+    refuse((not prompt, "tokens of the prompt are not stated"))
+    rate = positive(speed, f"{phase} speed")
+    if phase == "Prefill":
+        return cells_of("prefill_tok_s", rate, prompt)
+    drafted = seen.settings.get("Speculative decoding") == "true"
+    refuse((not output, "no tokens were generated"), (drafted, "speculative decoding: several tokens a step"))
+    return cells_of("decode_tok_s", rate, before + prompt, output)
 
 
 def _lengths(seen: Seen, phase: str) -> tuple[int, int, int]:
@@ -101,10 +93,10 @@ def _lengths(seen: Seen, phase: str) -> tuple[int, int, int]:
     """
     prompts, outputs = seen.turns.get("Prefill", []), seen.turns.get("Decode", [])
     if phase == "Decode":
-        refuse([(not outputs, "tokens of the output are not stated")])
-        refuse([(len(outputs) > len(prompts), "a decoding without its prompt")])
+        refuse((not outputs, "tokens of the output are not stated"))
+        refuse((len(outputs) > len(prompts), "a decoding without its prompt"))
         n = len(outputs)
         return sum(prompts[: n - 1]) + sum(outputs[: n - 1]), prompts[n - 1], outputs[n - 1]
-    refuse([(not prompts, "tokens of the prompt are not stated")])
-    refuse([(len(prompts) > 1, "a prompt after earlier turns, of whose outputs nothing is said yet")])
+    refuse((not prompts, "tokens of the prompt are not stated"))
+    refuse((len(prompts) > 1, "a prompt after earlier turns, of whose outputs nothing is said yet"))
     return 0, prompts[0], 0

@@ -12,12 +12,15 @@ from typing import Any
 
 from plas_board.calibrate.figure import (
     WRITTEN,
+    Cells,
     Document,
     Figure,
-    Unusable,
+    cells_of,
     format_in,
     named,
+    part,
     positive,
+    read,
     refuse,
     refuse_scatter,
     whole,
@@ -40,7 +43,7 @@ FEW = 32  # tokens of an output, below which a request is more its beginning tha
 
 def recognises(document: Document) -> bool:
     """The keys of a submission, whose tool is llmfit."""
-    return any(entry.keys() >= KEYS and _part(entry, "tool").get("name") == NAME for entry in document.objects)
+    return any(entry.keys() >= KEYS and part(entry, "tool").get("name") == NAME for entry in document.objects)
 
 
 def figures(documents: Sequence[Document]) -> Iterator[Figure]:
@@ -52,27 +55,15 @@ def figures(documents: Sequence[Document]) -> Iterator[Figure]:
                 yield from _of_result(entry, result if isinstance(result, dict) else {})
 
 
-def _part(entry: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = entry.get(name)
-    return found if isinstance(found, dict) else {}
-
-
 def _of_result(entry: Mapping[str, Any], result: Mapping[str, Any]) -> Iterator[Figure]:
-    hardware = _part(entry, "hardware")
+    hardware = part(entry, "hardware")
     file = str(result.get("model") or "").removesuffix(".gguf")
     names = named(file, WRITTEN.split(file)[0].rstrip("-_.:"))
     device = next(iter(named(hardware.get("hardwareName"), hardware.get("cpu"))), "")
-    try:
-        refuse(
-            [
-                (entry.get("schemaVersion") != VERSION, f"a submission of another version than {VERSION}"),
-                (whole(hardware.get("gpuCount") or 0, "gpuCount") > 1, "several GPUs"),
-            ]
-        )
-        cells = {**_rate(entry, result), "precision": _written(file, str(result.get("provider")))}
-        yield Figure(names, cells, device=device, gpu_bytes=_gpu_bytes(hardware))
-    except Unusable as error:
-        yield Figure(names, device=device, fault=str(error))
+    memory = hardware.get("vramGb")  # of a GPU with its own; else it is the processor's
+    stated = isinstance(memory, int | float) and hardware.get("hwClass") == "DISCRETE_GPU"
+    base = Figure(names, device=device, gpu_bytes=memory * 2.0**30 if memory and stated else None)
+    yield read(base, _measured, entry, result, file)
     if result.get("avgTtftMs") is not None:
         yield Figure(names, device=device, fault="time to first token of prompts whose length is not stated")
 
@@ -83,32 +74,24 @@ def _written(file: str, provider: str) -> str:
     return f"mlx_{bits[1].lower()}" if bits and provider == "mlx" else format_in(file)
 
 
-def _gpu_bytes(hardware: Mapping[str, Any]) -> float | None:
-    """Memory of a GPU with its own, bytes; None where it is not said, or the processor's."""
-    if hardware.get("hwClass") != "DISCRETE_GPU" or hardware.get("vramGb") is None:
-        return None
-    return positive(hardware["vramGb"], "vramGb") * 2.0**30
-
-
-def _rate(entry: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, str | float]:
-    rate, written = positive(result.get("avgTps"), "avgTps"), whole(result.get("avgOutputTokens"), "avgOutputTokens")
+def _measured(entry: Mapping[str, Any], result: Mapping[str, Any], file: str) -> Cells:
+    hardware = part(entry, "hardware")
+    if hardware.get("hwClass") == "DISCRETE_GPU" and hardware.get("vramGb") is not None:
+        positive(hardware["vramGb"], "vramGb")
+    refuse(
+        (entry.get("schemaVersion") != VERSION, f"a submission of another version than {VERSION}"),
+        (whole(hardware.get("gpuCount") or 0, "gpuCount") > 1, "several GPUs"),
+    )
+    rate, output = positive(result.get("avgTps"), "avgTps"), whole(result.get("avgOutputTokens"), "avgOutputTokens")
     low, high = (positive(result.get(name), name) for name in ("minTps", "maxTps"))
     refuse_scatter((high - low) / 2, rate)
     provider = str(result.get("provider"))
     drafts = provider == "ollama" and DRAFTING.search(str(result.get("model"))) is not None
     refuse(
-        [
-            (drafts, "a model that drafts tokens ahead (MTP): how many were accepted is not stated"),
-            (provider not in ENGINES, f"a provider that is not known here: {provider[:20]!r}"),
-            (written < FEW, f"an output of fewer than {FEW} tokens"),
-        ]
+        (drafts, "a model that drafts tokens ahead (MTP): how many were accepted is not stated"),
+        (provider not in ENGINES, f"a provider that is not known here: {provider[:20]!r}"),
+        (output < FEW, f"an output of fewer than {FEW} tokens"),
     )
-    engine = next(iter(named(f"{ENGINES[provider]}, llmfit {_part(entry, 'tool').get('version', '')}".strip())))
-    return {
-        "engine": engine,
-        "metric": "decode_tok_s",
-        "value": rate,
-        "batch": 1,
-        "prompt_len": PROMPT,
-        "gen_len": written,
-    }
+    engine = next(iter(named(f"{ENGINES[provider]}, llmfit {part(entry, 'tool').get('version', '')}".strip())))
+    written = _written(file, provider)
+    return {**cells_of("decode_tok_s", rate, PROMPT, output), "engine": engine, "precision": written}

@@ -10,12 +10,15 @@ from typing import Any
 
 from plas_board.calibrate.figure import (
     UNCOUNTED,
+    Cells,
     Document,
     Figure,
     Stated,
     Unusable,
+    cells_of,
     named,
     number,
+    part,
     positive,
     precision,
     refuse_scatter,
@@ -46,15 +49,11 @@ def _tests(run: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [test for test in tests if isinstance(test, dict) and test.keys() >= TEST] if isinstance(tests, list) else []
 
 
-def _part(run: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
-    return next((run[name] for name in names if isinstance(run.get(name), dict)), {})
-
-
 def _figure(run: Mapping[str, Any], test: Mapping[str, Any], phase: str) -> Figure:
     model, runtime, accelerator = (
-        _part(run, "model"),
-        _part(run, "runtime_info", "runtime"),
-        _part(run, "accelerator_info", "accelerator"),
+        part(run, "model"),
+        part(run, "runtime_info", "runtime"),
+        part(run, "accelerator_info", "accelerator"),
     )
     kind, file_type = described(str(test.get("model_type") or ""))
     name = test.get("model_name") or model.get("name")
@@ -80,10 +79,10 @@ def _engine(runtime: Mapping[str, Any]) -> str:
     return next(iter(named(" ".join(str(part) for part in lines if part) + ", LocalScore")))
 
 
-def _measured(test: Mapping[str, Any], phase: str) -> dict[str, str | float]:
-    read, written = whole(test["n_prompt"], "n_prompt"), whole(test["n_gen"], "n_gen")
+def _measured(test: Mapping[str, Any], phase: str) -> Cells:
+    prompt, output = whole(test["n_prompt"], "n_prompt"), whole(test["n_gen"], "n_gen")
     rate = positive(test[f"{phase}_tps"], f"{phase}_tps")
     refuse_scatter(number(test.get(f"{phase}_tps_stddev") or 0, f"{phase}_tps_stddev"), rate)
     if phase == "prompt":
-        return {"metric": "prefill_tok_s", "value": rate, "batch": 1, "prompt_len": read, "gen_len": 0}
-    return {"metric": "decode_tok_s", "value": rate, "batch": 1, "prompt_len": read, "gen_len": written}
+        return cells_of("prefill_tok_s", rate, prompt)
+    return cells_of("decode_tok_s", rate, prompt, output)

@@ -4,16 +4,16 @@ Time to first token is of the mean prompt of a category, the rate is of the toke
 Source: mlcommons/mlperf_client src/CIL/benchmark_logger.cpp, BenchmarkResultToJson, of August 2026.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from plas_board.calibrate.figure import Document, Figure, Unusable, named, positive, refuse, whole
+from plas_board.calibrate.figure import Cells, Document, Figure, cells_of, named, part, positive, read, refuse, whole
 
 NAME = "MLPerf Client"
 KEYS = {"category_results", "Execution Provider Name", "Model Name"}
 #: Its names of models that are published here, kSupportedModelsInfo in src/CIL/benchmark/runner.cpp.
 MODELS = {"llama_3_1_8b_instruct": "Llama-3.1-8B", "qwen_3_8b": "Qwen3-8B"}
-Phase = Callable[[Mapping[str, Any]], dict[str, str | float]]
 GEOMEAN = "a geometric mean over prompts of different lengths"
 
 
@@ -26,19 +26,21 @@ def figures(documents: Sequence[Document]) -> Iterator[Figure]:
     """First token and step of every category; the two of all categories together are counted."""
     for document in documents:
         for entry in document.objects:
-            categories = entry.get("category_results")
-            for found in categories.values() if isinstance(categories, dict) else ():
-                for phase in (_first_token, _steps):
-                    yield _figure(entry, found if isinstance(found, dict) else {}, phase)
-            if isinstance(entry.get("overall_results"), dict):
-                yield from [Figure(_names(entry), device=_device(entry), fault=GEOMEAN)] * 2
-            if not isinstance(categories, dict) or not categories:
-                yield Figure(_names(entry), device=_device(entry), fault="no figures of a language model")
-
-
-def _names(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    base = str(entry.get("Model Base Name") or "")
-    return named(MODELS.get(base), entry.get("Model Name"), base)
+            name, provider = str(entry.get("Model Base Name") or ""), named(entry.get("Execution Provider Name"))
+            failed = "a run that failed" * (entry.get("Benchmark Success") is False)
+            base = Figure(
+                named(MODELS.get(name), entry.get("Model Name"), name),
+                {"engine": " ".join([NAME, *provider]), "precision": ""},
+                device=_device(entry),
+            )
+            categories = part(entry, "category_results")
+            for found in (part(categories, key) for key in categories):
+                used = replace(base, fault=failed)
+                yield from (read(used, phase, found) for phase in (_first_token, _steps))
+            if part(entry, "overall_results"):
+                yield from [replace(base, cells={}, fault=GEOMEAN)] * 2
+            if not categories:
+                yield replace(base, cells={}, fault="no figures of a language model")
 
 
 def _device(entry: Mapping[str, Any]) -> str:
@@ -48,30 +50,17 @@ def _device(entry: Mapping[str, Any]) -> str:
     return next(iter(named({"GPU": one, "CPU": entry.get("SysInfo_CPUModel")}.get(kind, ""))), "")
 
 
-def _figure(entry: Mapping[str, Any], found: Mapping[str, Any], phase: Phase) -> Figure:
-    provider = next(iter(named(entry.get("Execution Provider Name"))), "")
-    shared: dict[str, str | float] = {"engine": f"{NAME} {provider}".strip(), "precision": "", "batch": 1}
-    try:
-        refuse(
-            [
-                (entry.get("Benchmark Success") is False, "a run that failed"),
-                (found.get("Is Agentic"), "calls of tools between the tokens"),
-            ]
-        )
-        return Figure(_names(entry), shared | phase(found), device=_device(entry))
-    except Unusable as error:
-        return Figure(_names(entry), device=_device(entry), fault=str(error))
+def _first_token(category: Mapping[str, Any]) -> Cells:
+    refuse((category.get("Is Agentic"), "calls of tools between the tokens"))
+    seconds = positive(category.get("Avg Time to First Token"), "Avg Time to First Token")
+    prompt = whole(positive(category.get("Avg Input Tokens"), "Avg Input Tokens"), "Avg Input Tokens")
+    return cells_of("prefill_ms", 1e3 * seconds, prompt)
 
 
-def _first_token(found: Mapping[str, Any]) -> dict[str, str | float]:
-    seconds = positive(found.get("Avg Time to First Token"), "Avg Time to First Token")
-    read = whole(positive(found.get("Avg Input Tokens"), "Avg Input Tokens"), "Avg Input Tokens")
-    return {"metric": "prefill_ms", "value": 1e3 * seconds, "prompt_len": read, "gen_len": 0}
-
-
-def _steps(found: Mapping[str, Any]) -> dict[str, str | float]:
-    rate = positive(found.get("Avg 2nd+ Token Generation Rate"), "Avg 2nd+ Token Generation Rate")
-    read = whole(positive(found.get("Avg Input Tokens"), "Avg Input Tokens"), "Avg Input Tokens")
-    written = whole(found.get("Avg Generated Tokens"), "Avg Generated Tokens")
-    refuse([(written < 2, "an output of one token")])
-    return {"metric": "decode_tok_s", "value": rate, "prompt_len": read, "gen_len": written - 1}
+def _steps(category: Mapping[str, Any]) -> Cells:
+    refuse((category.get("Is Agentic"), "calls of tools between the tokens"))
+    rate = positive(category.get("Avg 2nd+ Token Generation Rate"), "Avg 2nd+ Token Generation Rate")
+    prompt = whole(positive(category.get("Avg Input Tokens"), "Avg Input Tokens"), "Avg Input Tokens")
+    output = whole(category.get("Avg Generated Tokens"), "Avg Generated Tokens")
+    refuse((output < 2, "an output of one token"))
+    return cells_of("decode_tok_s", rate, prompt, output - 1)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from plas_board.calibrate.figure import Document, Figure, Unusable, named, positive, refuse, whole
+from plas_board.calibrate.figure import Cells, Document, Figure, cells_of, named, positive, read, refuse, whole
 
 NAME = "Ollama"
 KEYS = {"model", "eval_count", "eval_duration"}
@@ -53,30 +53,27 @@ def _of_text(text: str, heads: Sequence[str]) -> Iterator[Figure]:
 
 
 def _of_answer(found: Mapping[str, Any], names: tuple[str, ...], unit: float, *, split: bool) -> Iterator[Figure]:
-    for measured in (_prefill, _step):
-        try:
-            refuse([(split, "some layers on the GPU, the others on the CPU")])
-            drafts = measured is _step and any(map(DRAFTING.search, names[:1]))
-            refuse([(drafts, "a model that drafts tokens ahead (MTP): how many were accepted is not stated")])
-            yield Figure(names, {"engine": NAME, "precision": "", "batch": 1, **measured(found, unit)})
-        except Unusable as error:
-            yield Figure(names, fault=str(error))
+    base = Figure(
+        names, {"engine": NAME, "precision": ""}, fault="some layers on the GPU, the others on the CPU" * split
+    )
+    drafts = any(map(DRAFTING.search, names[:1]))
+    yield read(base, _prefill, found, unit)
+    yield read(base, _step, found, unit, drafts=drafts)
 
 
-def _prefill(found: Mapping[str, Any], unit: float) -> dict[str, str | float]:
-    refuse([(not found.get("prompt_eval_count"), "a prompt that the cache held")])
+def _prefill(found: Mapping[str, Any], unit: float) -> Cells:
+    refuse((not found.get("prompt_eval_count"), "a prompt that the cache held"))
     tokens = whole(found["prompt_eval_count"], "prompt eval count")
     longer = f"a prompt of more than {BATCH} tokens: before version 0.12.7 its last part was timed alone"
-    refuse([(tokens > BATCH, longer)])
-    ms = _milliseconds(found.get("prompt_eval_duration"), unit)
-    return {"metric": "prefill_ms", "value": ms, "prompt_len": tokens, "gen_len": 0}
+    refuse((tokens > BATCH, longer))
+    return cells_of("prefill_ms", _milliseconds(found.get("prompt_eval_duration"), unit), tokens)
 
 
-def _step(found: Mapping[str, Any], unit: float) -> dict[str, str | float]:
-    tokens, read = whole(found.get("eval_count"), "eval count"), whole(found.get("prompt_eval_count") or 0, "prompt")
-    refuse([(tokens < LEAST, f"an output of fewer than {LEAST} tokens")])
-    ms = _milliseconds(found.get("eval_duration"), unit)
-    return {"metric": "tpot_ms", "value": ms / tokens, "prompt_len": read, "gen_len": tokens}
+def _step(found: Mapping[str, Any], unit: float, *, drafts: bool) -> Cells:
+    refuse((drafts, "a model that drafts tokens ahead (MTP): how many were accepted is not stated"))
+    tokens, prompt = whole(found.get("eval_count"), "eval count"), whole(found.get("prompt_eval_count") or 0, "prompt")
+    refuse((tokens < LEAST, f"an output of fewer than {LEAST} tokens"))
+    return cells_of("tpot_ms", _milliseconds(found.get("eval_duration"), unit) / tokens, prompt, tokens)
 
 
 def _milliseconds(value: Any, unit: float) -> float:
@@ -84,5 +81,5 @@ def _milliseconds(value: Any, unit: float) -> float:
     if not isinstance(value, str):
         return positive(value, "duration") * unit
     parts = DURATION.findall(value)
-    refuse([("".join(map("".join, parts)) != value, f"duration: expected one as 2m7.682s, got {value[:20]!r}")])
+    refuse(("".join(map("".join, parts)) != value, f"duration: expected one as 2m7.682s, got {value[:20]!r}"))
     return positive(sum(float(number) * UNITS[kind] for number, kind in parts), "duration")

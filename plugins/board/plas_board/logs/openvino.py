@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import PureWindowsPath
 
-from plas_board.calibrate.figure import Document, Figure, Unusable, named, positive, refuse
+from plas_board.calibrate.figure import Cells, Document, Figure, cells_of, named, positive, read, refuse
 
 NAME = "OpenVINO llm_bench"
 SIZES = re.compile(r"\]\[?(?:P\d{1,4}\])? ?Input token size: (\d{1,9}), Output size: (\d{1,9})")
@@ -34,8 +34,9 @@ def figures(documents: Sequence[Document]) -> Iterator[Figure]:
                 sizes = match[1], match[2]
             if match := FIRST.search(line):
                 first, others = match, OTHERS.search(line)
-                for phase in ("prefill", "decode"):
-                    yield _figure(names, precision, sizes, first, others, phase, warm="warm-up" in line)
+                base = Figure(names, {"engine": "OpenVINO", "precision": precision})
+                for measured in (_first_token, _step):
+                    yield read(base, measured, sizes, first, others, warm="warm-up" in line)
 
 
 def _model(path: str) -> tuple[tuple[str, ...], str]:
@@ -46,33 +47,17 @@ def _model(path: str) -> tuple[tuple[str, ...], str]:
     return names, dtype[1].lower() if dtype else ""
 
 
-def _figure(
-    names: tuple[str, ...],
-    precision: str,
-    sizes: tuple[str, str],
-    first: re.Match[str],
-    others: re.Match[str] | None,
-    phase: str,
-    *,
-    warm: bool,
-) -> Figure:
-    """One phase of an iteration; sizes are of all sequences together."""
+def _first_token(sizes: tuple[str, str], first: re.Match[str], _: re.Match[str] | None, *, warm: bool) -> Cells:
+    """One of an iteration; sizes are of all sequences together."""
     batch = max(int(first[2] or 1), 1)
-    read, written = (int(size) // batch for size in sizes)
-    shared: dict[str, str | float] = {"engine": "OpenVINO", "precision": precision, "batch": batch, "prompt_len": read}
-    try:
-        refuse(
-            [
-                (warm, "a warm-up"),
-                (not read, "no prompt"),
-                (phase == "decode" and written < 2, "an output of one token"),
-            ]
-        )
-        if phase == "prefill":
-            ms = positive(first[1], "First token latency")
-            return Figure(names, {**shared, "metric": "prefill_ms", "value": ms, "gen_len": 0})
-        refuse([(others is None, "the time of other tokens is not stated")])
-        ms = positive(others[1] if others else None, "other tokens latency")
-        return Figure(names, {**shared, "metric": "tpot_ms", "value": ms, "gen_len": written - 1})
-    except Unusable as error:
-        return Figure(names, fault=str(error))
+    prompt = int(sizes[0]) // batch
+    refuse((warm, "a warm-up"), (not prompt, "no prompt"))
+    return cells_of("prefill_ms", positive(first[1], "First token latency"), prompt, batch=batch)
+
+
+def _step(sizes: tuple[str, str], first: re.Match[str], others: re.Match[str] | None, *, warm: bool) -> Cells:
+    cells = _first_token(sizes, first, others, warm=warm)
+    output = int(sizes[1]) // int(cells["batch"])
+    refuse((output < 2, "an output of one token"), (others is None, "the time of other tokens is not stated"))
+    ms = positive(others[1] if others else None, "other tokens latency")
+    return {**cells, "metric": "tpot_ms", "value": ms, "gen_len": output - 1}

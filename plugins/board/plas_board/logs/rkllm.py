@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from plas_board.calibrate.figure import Document, Figure, Unusable, named, positive, refuse, whole
+from plas_board.calibrate.figure import Cells, Document, Figure, cells_of, named, positive, read, refuse, whole
 
 NAME = "RKLLM"
 HEADER = re.compile(r"Stage +Total Time \(ms\) +Tokens +Time per Token \(ms\)")
@@ -54,20 +54,13 @@ def figures(documents: Sequence[Document]) -> Iterator[Figure]:
             loaded.see(line)
             if match := STAGE.search(line):
                 loaded.read = int(match[3]) if match[1] == "Prefill" else loaded.read
-                yield _figure(match, loaded)
+                names = named(loaded.model, PLATFORM.sub("", FORMAT.sub("", loaded.model)))
+                engine: Cells = {"engine": loaded.engine, "precision": loaded.precision}
+                yield read(Figure(names, engine, device=loaded.board), _measured, match, loaded.read)
 
 
-def _figure(stage: re.Match[str], loaded: Loaded) -> Figure:
-    names = named(loaded.model, PLATFORM.sub("", FORMAT.sub("", loaded.model)))
-    shared: dict[str, str | float] = {"engine": loaded.engine, "precision": loaded.precision, "batch": 1}
-    shared["prompt_len"] = loaded.read
-    try:
-        ms, tokens = positive(stage[2], "Total Time"), whole(stage[3], "Tokens")
-        refuse([(not tokens, "no tokens")])
-        if stage[1] == "Prefill":
-            cells = {**shared, "metric": "prefill_ms", "value": ms, "gen_len": 0}
-        else:
-            cells = {**shared, "metric": "tpot_ms", "value": ms / tokens, "gen_len": tokens}
-        return Figure(names, cells, device=loaded.board)
-    except Unusable as error:
-        return Figure(names, device=loaded.board, fault=str(error))
+def _measured(stage: re.Match[str], prompt: int) -> Cells:
+    ms, tokens = positive(stage[2], "Total Time"), whole(stage[3], "Tokens")
+    refuse((not tokens, "no tokens"))
+    decoded = stage[1] == "Generate"
+    return cells_of("tpot_ms", ms / tokens, prompt, tokens) if decoded else cells_of("prefill_ms", ms, prompt)

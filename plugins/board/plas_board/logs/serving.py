@@ -7,8 +7,8 @@ arguments above the block. Source: vllm-project/vllm vllm/benchmarks/serve.py; s
 import re
 from collections.abc import Iterator, Sequence
 
-from plas_board.calibrate.figure import Document, Figure, Unusable, named, positive, refuse
-from plas_board.logs.vllm import SERVED
+from plas_board.calibrate.figure import Document, Figure, named, read
+from plas_board.logs.vllm import SERVED, mean_request
 
 NAME = "serving benchmark"
 #: A block to its last line, or to where it is cut.
@@ -18,6 +18,7 @@ BLOCK = re.compile(
 LINE = re.compile(r"^\s*([A-Za-z][\w ().,/-]{2,60}?): +(\S{1,40})\s*$", re.MULTILINE)
 MODEL = re.compile(r"(?:--(?:model|served-model-name)[ =]|\bmodel(?:_id)?=)['\"]?([\w./:-]{2,200})")
 CONCURRENCY = re.compile(r"(?:--max-concurrency[ =]|\bmax_concurrency=)(\d{1,6})\b")
+COUNTS = ("Successful requests", "Total input tokens", "Total generated tokens")
 ALONE = ("Maximum request concurrency", "Max request concurrency", "Peak concurrent requests")
 
 
@@ -43,22 +44,5 @@ def _of_block(text: str, before: str, names: tuple[str, ...]) -> Iterator[Figure
     asked = [*(lines.get(name) for name in ALONE), *CONCURRENCY.findall(before)[-1:]]
     alone = any(number in ("1", "1.0", "1.00") for number in asked)
     for metric, line in (("ttft_ms", "Median TTFT (ms)"), ("tpot_ms", "Median TPOT (ms)")):
-        try:
-            refuse([(not alone, SERVED)])
-            requests = positive(lines.get("Successful requests"), "Successful requests")
-            kinds = (lines.get(f"Total {kind} tokens") for kind in ("input", "generated"))
-            read, written = (round(positive(tokens, "tokens") / requests) for tokens in kinds)
-            lengths: dict[str, str | float] = {"prompt_len": read, "gen_len": written}
-            yield Figure(
-                names,
-                {
-                    "metric": metric,
-                    "value": positive(lines.get(line), line),
-                    **lengths,
-                    "engine": engine,
-                    "batch": 1,
-                    "precision": "",
-                },
-            )
-        except Unusable as error:
-            yield Figure(names, fault=str(error))
+        base = Figure(names, {"engine": engine, "precision": ""}, fault="" if alone else SERVED)
+        yield read(base, mean_request, metric, lines, line, *COUNTS)

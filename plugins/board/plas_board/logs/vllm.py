@@ -6,10 +6,23 @@ lib/utils.py, `convert_to_pytorch_benchmark_format`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from plas_board.calibrate.figure import Document, Figure, Unusable, middle, named, number, positive, refuse, whole
+from plas_board.calibrate.figure import (
+    Cells,
+    Document,
+    Figure,
+    Unusable,
+    cells_of,
+    middle,
+    named,
+    part,
+    positive,
+    read,
+    refuse,
+    whole,
+)
 
 NAME = "vLLM benchmark"
 RECORD = {"benchmark", "model", "metric"}
@@ -40,12 +53,6 @@ class Run:
     written: int
     ms: float
 
-    @property
-    def figure(self) -> dict[str, str | float]:
-        """Columns that prefill and decoding share."""
-        _, engine, precision, batch, read = self.alike
-        return {"engine": engine, "precision": precision, "batch": batch, "prompt_len": read}
-
 
 def recognises(document: Document) -> bool:
     """Records with vLLM's name, or the keys of one of its files."""
@@ -53,8 +60,7 @@ def recognises(document: Document) -> bool:
 
 
 def _is_record(content: Mapping[str, Any]) -> bool:
-    benchmark = content.get("benchmark")
-    return content.keys() >= RECORD and isinstance(benchmark, dict) and "vllm" in str(benchmark.get("name")).lower()
+    return content.keys() >= RECORD and "vllm" in str(part(content, "benchmark").get("name")).lower()
 
 
 def _plain(content: Mapping[str, Any]) -> str:
@@ -82,8 +88,7 @@ def figures(documents: Sequence[Document]) -> Iterator[Figure]:
 
 
 def _name(content: Mapping[str, Any]) -> str:
-    model = content.get("model")
-    return str(model.get("name") or "") if isinstance(model, dict) else ""
+    return str(part(content, "model").get("name") or "")
 
 
 def _run(content: Mapping[str, Any]) -> Run:
@@ -92,40 +97,30 @@ def _run(content: Mapping[str, Any]) -> Run:
     Raises:
         Unusable: another metric, or settings that the model of one device does not cover.
     """
-    metric, extra = content["metric"], content["benchmark"].get("extra_info")
-    found: Any = extra.get("args") if isinstance(extra, dict) else None
-    arguments: Mapping[str, Any] = found if isinstance(found, dict) else {}
-    values = metric.get("benchmark_values") if isinstance(metric, dict) else None
-    refuse(
-        (
-            (not isinstance(metric, dict) or metric.get("name") != "latency", MIXED),
-            (not isinstance(values, list) or not values, "no latencies"),
-        )
-    )
+    metric, arguments = part(content, "metric"), part(part(content["benchmark"], "extra_info"), "args")
+    values = metric.get("benchmark_values")
+    refuse((metric.get("name") != "latency", MIXED), (not isinstance(values, list) or not values, "no latencies"))
     _refuse_settings(arguments)
     seconds = [positive(value, "latency") for value in values or []]
-    batch, read, written = (whole(arguments.get(key), key) for key in ("batch_size", "input_len", "output_len"))
+    batch, prompt, output = (whole(arguments.get(key), key) for key in ("batch_size", "input_len", "output_len"))
     engine = "vLLM, eager" if arguments.get("enforce_eager") else "vLLM"
-    return Run(
-        (_name(content), engine, precision(arguments, _name(content)), batch, read), written, middle(seconds) * 1e3
-    )
+    alike = (_name(content), engine, precision(arguments, _name(content)), batch, prompt)
+    return Run(alike, output, middle(seconds) * 1e3)
 
 
 def _refuse_settings(arguments: Mapping[str, Any]) -> None:
     several = any(arguments.get(f"{kind}_parallel_size") not in (None, 1) for kind in ("tensor", "pipeline", "data"))
     speculative = arguments.get("speculative_config") or arguments.get("speculative_model")
     refuse(
+        (several, "several GPUs at once"),
+        (arguments.get("n") not in (None, 1) or arguments.get("use_beam_search"), "several sequences per prompt"),
         (
-            (several, "several GPUs at once"),
-            (arguments.get("n") not in (None, 1) or arguments.get("use_beam_search"), "several sequences per prompt"),
-            (
-                arguments.get("enable_prefix_caching"),
-                "prefix caching: its prompts repeat, so that prefills were skipped",
-            ),
-            (speculative, "speculative decoding"),
-            (arguments.get("kv_cache_dtype") not in (None, "auto"), "a KV cache in another format than the model's"),
-            (arguments.get("cpu_offload_gb"), "weights kept on the CPU"),
-        )
+            arguments.get("enable_prefix_caching"),
+            "prefix caching: its prompts repeat, so that prefills were skipped",
+        ),
+        (speculative, "speculative decoding"),
+        (arguments.get("kv_cache_dtype") not in (None, "auto"), "a KV cache in another format than the model's"),
+        (arguments.get("cpu_offload_gb"), "weights kept on the CPU"),
     )
 
 
@@ -138,40 +133,33 @@ def precision(arguments: Mapping[str, Any], name: str) -> str:
     method, low = str(arguments.get("quantization") or "").lower(), name.lower()
     if method.startswith("awq") or (not method and low.endswith("-awq")):
         return "int4_awq"
-    refuse(
-        ((method or any(mark in low for mark in MARKS), "a quantised checkpoint whose weight format is not stated"),)
-    )
+    refuse((method or any(mark in low for mark in MARKS), "a quantised checkpoint whose weight format is not stated"))
     dtype = str(arguments.get("dtype") or "auto").removeprefix("torch.")
-    refuse(((dtype not in DTYPES, f"weights in {dtype!r}: no profile is of that format"),))
+    refuse((dtype not in DTYPES, f"weights in {dtype!r}: no profile is of that format"))
     return DTYPES[dtype]
 
 
 def _figure(run: Run, first: Run | None) -> Figure:
     """The prefill of a run of one token; of a longer one a step, where a run of one token is alike."""
-    name = named(run.alike[0])
-    if run.written == 1:
-        return Figure(name, {**run.figure, "metric": "prefill_ms", "value": run.ms, "gen_len": 0})
-    if first is None or run.written < 1:
-        return Figure(name, fault=UNPAIRED)
-    steps = run.written - 1
-    return Figure(name, {**run.figure, "metric": "tpot_ms", "value": (run.ms - first.ms) / steps, "gen_len": steps})
+    name, engine, precision, batch, prompt = run.alike
+    base, steps = Figure(named(name), {"engine": engine, "precision": precision}), run.written - 1
+    if not steps:
+        return read(base, cells_of, "prefill_ms", run.ms, prompt, batch=batch)
+    if first is None or steps < 0:
+        return replace(base, cells={}, fault=UNPAIRED)
+    return read(base, cells_of, "tpot_ms", (run.ms - first.ms) / steps, prompt, steps, batch=batch)
 
 
 def _served(content: Mapping[str, Any]) -> Iterator[Figure]:
     """Medians of one request at a time, of their mean lengths; a server names no weight format."""
-    name = named(content["model_id"])
+    fault = "" if content.get("max_concurrency") == 1 else SERVED
+    base = Figure(named(content["model_id"]), {"engine": "vLLM server", "precision": ""}, fault=fault)
+    counts = ("completed", "total_input_tokens", "total_output_tokens")
     for metric, key in (("ttft_ms", "median_ttft_ms"), ("tpot_ms", "median_tpot_ms")):
-        try:
-            refuse(((content.get("max_concurrency") != 1, SERVED),))
-            requests = positive(content.get("completed"), "completed")
-            read, written = (
-                number(content.get(f"total_{kind}_tokens"), f"total_{kind}_tokens") for kind in ("input", "output")
-            )
-            lengths = {"prompt_len": round(read / requests), "gen_len": round(written / requests)}
-            value = positive(content.get(key), key)
-            yield Figure(
-                name,
-                {"metric": metric, "value": value, "batch": 1, **lengths, "engine": "vLLM server", "precision": ""},
-            )
-        except Unusable as error:
-            yield Figure(name, fault=str(error))
+        yield read(base, mean_request, metric, content, key, *counts)
+
+
+def mean_request(metric: str, content: Mapping[str, Any], *names: str) -> Cells:
+    """A median of requests at their mean lengths; names of the median, of the requests, and of the tokens of all prompts and outputs."""
+    value, requests, *tokens = (positive(content.get(name), name) for name in names)
+    return cells_of(metric, value, *(round(total / requests) for total in tokens))
