@@ -318,6 +318,15 @@ def number(value: Any, what: str) -> float:
     return found
 
 
+def stated(value: Any, what: str, slack: float = 0.0) -> Stated | None:
+    """A number above 0 as a log states it, None where it does not.
+
+    Raises:
+        Unusable: it is none.
+    """
+    return Stated(positive(value, what), slack) if value else None
+
+
 def whole(value: Any, what: str) -> int:
     """A whole number of at least 0.
 

@@ -17,7 +17,6 @@ from nas.export.launch_list import FILE
 from nas.export.model import Workload
 from nas.files import yaml_source
 from nas.files.faults import Faults
-from nas.files.tables import csv_text
 from nas.record.candidates import read_candidates
 from nas.study.catalogue import id_and_mode, load_device
 from nas.terminal.doors import command
@@ -28,6 +27,7 @@ from plas_board.calibrate.figure import PAGE, Document, Unusable, document
 from plas_board.calibrate.log import Wanted, read_logs, reader_of
 from plas_board.calibrate.models import Model, given_models, slow_share
 from plas_board.calibrate.request import CalibrateRequest
+from plas_board.calibrating.measurements import rows_text
 from plas_board.calibrating.shared import KIND, VERSION, SharedMeasurements
 
 NEEDED = ("metric", "value", "prompt_len")
@@ -155,8 +155,7 @@ def shared_rows(documents: Sequence[Document]) -> tuple[list[str], list[str]]:
     """
     found = [_read(document) for document in documents]
     rows = [row for each in found for row in _rows(each)]
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    lines = csv_text({name: [row.get(name, "") for row in rows] for name in names}).splitlines()
+    lines = rows_text(rows).splitlines()
     return lines, list(dict.fromkeys(f"Shared measurements of {each.device}, {each.month}" for each in found))
 
 
@@ -205,8 +204,7 @@ def bench_lines(folder: Path) -> list[str]:
         raise UsageError(
             f"{folder}: expected results of bench.sh, got none; run vllm/bench.sh or llama-bench/bench.sh in the candidates' folders"
         )
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    return csv_text({name: [row.get(name, "") for row in rows] for name in names}).splitlines()
+    return rows_text(rows).splitlines()
 
 
 def _vllm(place: Path, workload: Workload) -> Iterator[Row]:

@@ -13,7 +13,6 @@ from plas_board.calibrate.figure import (
     Cells,
     Document,
     Figure,
-    Stated,
     Unusable,
     cells_of,
     middle,
@@ -23,6 +22,7 @@ from plas_board.calibrate.figure import (
     precision,
     refuse,
     refuse_scatter,
+    stated,
     whole,
 )
 
@@ -58,12 +58,8 @@ def figure(entry: Mapping[str, Any]) -> Figure:
     found: dict[str, Any] = {"names": _names(entry, kind, file_type), "family": kind.partition(" ")[0]}
     try:
         _refuse_settings(entry)
-        found["parameters"] = (
-            Stated(positive(entry["model_n_params"], "model_n_params"), UNCOUNTED)
-            if entry.get("model_n_params")
-            else None
-        )
-        found["size"] = Stated(positive(entry["model_size"], "model_size")) if entry.get("model_size") else None
+        found["parameters"] = stated(entry.get("model_n_params"), "model_n_params", UNCOUNTED)
+        found["size"] = stated(entry.get("model_size"), "model_size")
         found |= {"gpu_layers": _layers(entry), "device": _device(entry), **_elsewhere(entry)}
         return Figure(**found, cells={"engine": _engine(entry), "precision": precision(file_type), **_measured(entry)})
     except Unusable as error:

@@ -8,7 +8,6 @@ from typing import Any, cast
 
 from nas.errors import UsageError
 from nas.export.candidates import columns
-from nas.files.tables import csv_text
 from nas.study.user_code import modules
 from nas.terminal.console import notice
 from objectives.device import Device
@@ -17,6 +16,7 @@ from plas_board.calibrate import llama_batched, llama_bench, llama_markdown, lla
 from plas_board.calibrate.devices import chips, contradicts, in_heading, is_same
 from plas_board.calibrate.figure import PAGE, WRITTEN, Document, Figure, Reader, Unusable, format_in, refuse
 from plas_board.calibrate.models import ANY, Model, file_bits, identified, key, of_library, published, shown, slow_share
+from plas_board.calibrating.measurements import rows_text
 
 #: In the order in which they are asked whether a document is theirs: what stands in other logs too comes last.
 READERS: tuple[Reader, ...] = (llama_bench, llama_markdown, llama_batched, mlx, llama_server, speeds)
@@ -138,8 +138,7 @@ def read_logs(documents: Sequence[tuple[Document, Reader]], wanted: Wanted) -> L
         raise UsageError(
             f"--device: expected the device of the log, got {wanted.device.name}: {next(iter(faster.values()))}; give its file"
         )
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    lines = csv_text({name: [row.get(name, "") for row in rows] for name in names}).splitlines()
+    lines = rows_text(rows).splitlines()
     kinds = ", ".join(dict.fromkeys(reader.NAME for _, reader in documents))
     devices = sorted({figure.device for figure in figures if figure.device and not figure.fault})
     return Log(

@@ -6,6 +6,7 @@ lower the error on models held out: reading and waiting for it can hardly be tol
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import least_squares, nnls
@@ -16,10 +17,9 @@ from objectives.dimensions import Dimensions
 from objectives.latency.operator import Pass, Phase, phases
 from objectives.latency.request_work import pass_work
 from objectives.loss_law.law import Law
-from objectives.profile_choice import FAR_OFF
 from plas_board.calibrating.efficiencies import TAIL
 from plas_board.calibrating.held_out import Group, choose
-from plas_board.calibrating.measurements import Measurement
+from plas_board.calibrating.measurements import Fit, Measurement, rounded
 from plas_board.calibrating.terms import predict, scenario_of, terms
 from search_spaces.arrays import BoolArray, FloatArray
 
@@ -28,18 +28,18 @@ BASE, FLOP, BYTE = range(3)  # columns of what a joule is made of
 
 
 @dataclass(frozen=True, eq=False)
-class EnergyGroup:
+class EnergyGroup(Fit):
     """Metered rows of one engine with their coefficients; joules predicted, (n,).
 
     in_sample; held_out: from the other models' rows, given the measured time; from_times: the same with the time
     predicted from the other models' times (NaN where it cannot be).
     """
 
-    rows: list[Measurement]
     energy: Energy
     in_sample: FloatArray
-    held_out: FloatArray
     from_times: FloatArray
+    HIGH: ClassVar[float] = 1.0
+    NONE_HELD_OUT: ClassVar[str] = "{models} models are too few to hold one out"
 
     @property
     def measured(self) -> FloatArray:
@@ -47,21 +47,9 @@ class EnergyGroup:
         return _joules(self.rows)
 
     @property
-    def models(self) -> int:
-        """Distinct models."""
-        return len({m.model for m in self.rows})
-
-    @property
     def name(self) -> str:
         """The engine."""
         return f"{self.energy.engine or 'unnamed engine'}, energy"
-
-    def doubts(self) -> list[str]:
-        """Why the coefficients should not be used: nothing held out, or far off."""
-        median, _, rows = self.errors(self.held_out)
-        if not rows:
-            return [f"{self.models} models are too few to hold one out"]
-        return [f"{100 * median:.0f} % off on models held out"] if median > FAR_OFF else []
 
     def remarks(self) -> list[str]:
         """Notes on coefficients that the rows do not determine."""
@@ -70,12 +58,6 @@ class EnergyGroup:
         return lines + (
             [f"{busy} of {len(self.rows)} rows were measured while others had the processor"] if busy else []
         )
-
-    def errors(self, predicted: FloatArray) -> tuple[float, float, int]:
-        """Median and worst of |predicted / measured − 1| and of how many rows; NaN where nothing was predicted."""
-        known = np.isfinite(predicted)
-        share = np.abs(predicted[known] / self.measured[known] - 1.0)
-        return (float(np.median(share)), float(share.max()), len(share)) if known.any() else (np.nan, np.nan, 0)
 
 
 def metered(measurements: Sequence[Measurement]) -> dict[str, list[Measurement]]:
@@ -104,7 +86,7 @@ def calibrate_energy(
     predicted = _seconds_held_out(rows, times, device, law)
     from_times = _leave_one_out(made_of, measured, models, columns, predicted)
     energy = _profile(weights, rows, device, source, held_out[best], from_times)
-    return EnergyGroup(rows, energy, made_of @ weights, held_out[best], from_times)
+    return EnergyGroup(rows, held_out[best], energy, made_of @ weights, from_times)
 
 
 def fit_energy(made_of: FloatArray, measured: FloatArray, columns: Sequence[int]) -> FloatArray:
@@ -217,7 +199,7 @@ def _profile(
     measured, sizes = _joules(rows), [float(total(m.architecture)[0]) for m in rows]
     known: BoolArray = np.isfinite(from_times)
     shares = np.abs(held_out / measured - 1.0)
-    base, flop, byte = (float(f"{weight:.4g}") for weight in weights.tolist())
+    base, flop, byte = map(rounded, weights.tolist())
     return Energy(
         engine=rows[0].engine,
         mode=device.mode,
@@ -231,8 +213,8 @@ def _profile(
         parameters=(min(sizes), max(sizes)),
         experts=any(int(m.architecture.n_experts[0]) > 1 for m in rows),
         rows=len(rows),
-        held_out_error=float(f"{np.median(shares):.4g}") if np.isfinite(shares).all() else None,
-        held_out=sorted(float(f"{ratio:.4g}") for ratio in (measured[known] / from_times[known]).tolist()),
+        held_out_error=rounded(float(np.median(shares))) if np.isfinite(shares).all() else None,
+        held_out=sorted(map(rounded, (measured[known] / from_times[known]).tolist())),
         held_out_models=len({m.model for m, seen in zip(rows, known, strict=True) if seen}) or None,
         source=f"{source}: {len(rows)} rows, {', '.join(sorted({m.model for m in rows}))}",
     )

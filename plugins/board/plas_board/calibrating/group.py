@@ -15,7 +15,7 @@ from objectives.transfers import priced_otherwise
 from objectives.typical.efficiencies import FEWEST, Typical, family_of, profile_of, shipped
 from plas_board.calibrating.efficiencies import BELOW, PARAMETERS, Freedom, Priors, class_priors
 from plas_board.calibrating.held_out import Errors, Group, choose, errors, leave_one_out
-from plas_board.calibrating.measurements import Measurement
+from plas_board.calibrating.measurements import Measurement, rounded
 from plas_board.calibrating.terms import Terms, predict, terms
 from search_spaces.arrays import AnyArray, FloatArray
 
@@ -198,7 +198,7 @@ def of_class(rows: list[Measurement], device: Device, law: Law, source: str, kno
         "held_out": held_out,
         "held_out_models": known.devices,
         "borrowed": cell.chip,
-        "overhead": _rounded(fitted.overhead),
+        "overhead": rounded(fitted.overhead),
     }
     profile = _profile(fitted, rows, device, source, table, np.full(len(rows), np.nan)).model_copy(update=of_rows)
     return Calibrated(
@@ -226,12 +226,12 @@ def _profile(
     fitted: Calibration, rows: list[Measurement], device: Device, source: str, table: Terms, unseen: FloatArray
 ) -> Calibration:
     """The fitted numbers to 4 digits with their key and held-out ratios."""
-    numbers = {key: _rounded(value) for key, value in fitted.model_dump().items() if isinstance(value, float)}
+    numbers = {key: rounded(value) for key, value in fitted.model_dump().items() if isinstance(value, float)}
     known = np.isfinite(unseen)
     ratios: dict[str, list[float]] = {}
     for phase, here in (("prefill", table.requests > 0), ("decode", table.requests == 0)):
         if (known & here).any():
-            ratios[phase] = sorted(_rounded(r) for r in table.ms[known & here] / unseen[known & here])
+            ratios[phase] = sorted(rounded(r) for r in table.ms[known & here] / unseen[known & here])
     shares = np.abs(unseen[known] / table.ms[known] - 1.0)
     first, batched = rows[0], shipped().shaped(device).batched_compute
     return Calibration.model_validate(
@@ -247,7 +247,7 @@ def _profile(
             "contexts": _range(table.lengths[table.requests == 0]),
             "experts": bool(table.experts.any()),
             "layers": any(beside_attention(m.architecture) for m in rows),
-            "held_out_error": _rounded(float(np.median(shares))) if len(shares) else None,
+            "held_out_error": rounded(float(np.median(shares))) if len(shares) else None,
             "held_out": ratios,
             "held_out_models": len({m.model for m, seen in zip(rows, known, strict=True) if seen}) or None,
             "source": f"{source}: {len(rows)} rows, {', '.join(sorted({m.model for m in rows}))}",
@@ -257,10 +257,6 @@ def _profile(
 
 def _range(lengths: FloatArray) -> tuple[int, int] | None:
     return (int(lengths.min()), int(lengths.max())) if len(lengths) else None
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.4g}")
 
 
 LENGTHS = (128, 512, 2048, 8192)  # prompts up to each, tokens

@@ -5,13 +5,18 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
+import numpy as np
+
+from nas.files.tables import csv_text
 from objectives.display_text import read_cell
 from objectives.measured_formats import Format, format_of
+from objectives.profile_choice import FAR_OFF
 from objectives.table import mended
 from objectives.table import number as number_in
 from search_spaces.architectures import Architectures
+from search_spaces.arrays import FloatArray
 from search_spaces.columns import MOST_DRAFTED, SHAPE
 
 CONTENDED = "others had the processor while it was measured"
@@ -68,6 +73,51 @@ class Measurement:
     def place(self) -> str:
         """How a report names it."""
         return f"line {self.line}: {self.model}, {self.phase}, batch {self.batch}, {self.prompt:,} tokens in"
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Rows, what was fitted to them, and what it predicts of models held out, (n,): NaN where none was."""
+
+    rows: list[Measurement]
+    held_out: FloatArray
+    HIGH: ClassVar[float] = 0.9  # the quantile of errors beside their median
+    NONE_HELD_OUT: ClassVar[str] = "no model was held out"
+
+    @property
+    def measured(self) -> FloatArray:
+        """Milliseconds, (n,)."""
+        return np.array([m.ms for m in self.rows])
+
+    @property
+    def models(self) -> int:
+        """Distinct models."""
+        return len({m.model for m in self.rows})
+
+    def errors(self, predicted: FloatArray) -> tuple[float, float, int]:
+        """Median and `HIGH` quantile of |predicted / measured - 1| and of how many rows; NaN where nothing was predicted."""
+        known = np.isfinite(predicted)
+        share = np.abs(predicted[known] / self.measured[known] - 1.0)
+        middle, high = np.quantile(share, (0.5, self.HIGH)).tolist() if len(share) else (np.nan, np.nan)
+        return middle, high, len(share)
+
+    def doubts(self) -> list[str]:
+        """Why it should not be used: nothing held out, or far off."""
+        median, _, rows = self.errors(self.held_out)
+        if not rows:
+            return [self.NONE_HELD_OUT.format(models=self.models)]
+        return [f"{100 * median:.0f} % off on models held out"] if median > FAR_OFF else []
+
+
+def rounded(value: float) -> float:
+    """A fitted number to 4 digits."""
+    return float(f"{value:.4g}")
+
+
+def rows_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """CSV of rows under every column that one of them has."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return csv_text({name: [row.get(name, "") for row in rows] for name in names})
 
 
 @dataclass(frozen=True)

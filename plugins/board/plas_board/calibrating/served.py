@@ -16,11 +16,10 @@ from objectives.dimensions import Dimensions
 from objectives.latency.operator import passes
 from objectives.latency.roofline import pass_seconds
 from objectives.loss_law.law import Law
-from objectives.profile_choice import FAR_OFF
 from objectives.scenario import Scenario
 from objectives.serving import Acceptance, typical_serving
 from plas_board.calibrating.efficiencies import penalty
-from plas_board.calibrating.measurements import Measurement
+from plas_board.calibrating.measurements import Fit, Measurement, rounded
 from plas_board.calibrating.terms import scenario_of
 from search_spaces.arrays import FloatArray, IntArray
 
@@ -44,46 +43,19 @@ SLOW, DRAFTING = "experts in slow memory", "tokens drafted ahead"
 
 
 @dataclass(frozen=True, eq=False)
-class ServedGroup:
+class ServedGroup(Fit):
     """One coefficient of an engine at a batch with milliseconds predicted, (n,): before it was fitted, in-sample, of models held out (NaN with one)."""
 
-    rows: list[Measurement]
     coefficient: Coefficient
     value: float
     before: FloatArray
     in_sample: FloatArray
-    held_out: FloatArray
 
     @property
     def name(self) -> str:
         """The engine, the batch and what is served."""
         first = self.rows[0]
         return f"{first.engine or 'unnamed engine'}, batch {first.batch}, {SLOW if first.slow_share else DRAFTING}"
-
-    @property
-    def measured(self) -> FloatArray:
-        """Milliseconds, (n,)."""
-        return np.array([m.ms for m in self.rows])
-
-    @property
-    def models(self) -> int:
-        """Distinct models."""
-        return len({m.model for m in self.rows})
-
-    def errors(self, predicted: FloatArray) -> tuple[float, float, int]:
-        """Median and 90th percentile of |predicted / measured - 1| and of how many rows; NaN where nothing was predicted."""
-        known = np.isfinite(predicted)
-        share = np.abs(predicted[known] / self.measured[known] - 1.0)
-        return (
-            (float(np.median(share)), float(np.quantile(share, 0.9)), len(share)) if len(share) else (np.nan, np.nan, 0)
-        )
-
-    def doubts(self) -> list[str]:
-        """Why the coefficient should not be used: nothing held out, or far off."""
-        median, _, rows = self.errors(self.held_out)
-        if not rows:
-            return ["no model was held out"]
-        return [f"{100 * median:.0f} % off on models held out"] if median > FAR_OFF else []
 
     def remarks(self) -> list[str]:
         """That the coefficient lies at the end of what is tried."""
@@ -138,9 +110,9 @@ def _fitted(rows: list[Measurement], device: Device, law: Law, profiles: Sequenc
     for model in dict.fromkeys(models.tolist()) if len(set(models.tolist())) > 1 else ():
         here, others = everything[models == model], everything[models != model]
         held_out[here] = predict(_least(predict, others, measured, grid), here)
-    value = float(f"{_least(predict, everything, measured, grid):.4g}")
+    value = rounded(_least(predict, everything, measured, grid))
     before = np.array([_ms(m, s) for m, s in zip(rows, scenarios, strict=True)])
-    return ServedGroup(rows, name, value, before, predict(value, everything), held_out)
+    return ServedGroup(rows, held_out, name, value, before, predict(value, everything))
 
 
 def _interpolated(name: Coefficient, table: FloatArray) -> Callable[[float, IntArray], FloatArray]:

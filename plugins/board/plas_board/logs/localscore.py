@@ -13,7 +13,6 @@ from plas_board.calibrate.figure import (
     Cells,
     Document,
     Figure,
-    Stated,
     Unusable,
     cells_of,
     named,
@@ -22,6 +21,7 @@ from plas_board.calibrate.figure import (
     positive,
     precision,
     refuse_scatter,
+    stated,
     whole,
 )
 from plas_board.calibrate.llama_bench import described
@@ -59,9 +59,8 @@ def _figure(run: Mapping[str, Any], test: Mapping[str, Any], phase: str) -> Figu
     name = test.get("model_name") or model.get("name")
     found: dict[str, Any] = {"names": named(name, test.get("model_filename"), kind), "family": kind.partition(" ")[0]}
     try:
-        elements, size = test.get("model_n_params") or model.get("params"), test.get("model_size")
-        found["parameters"] = Stated(positive(elements, "parameters"), UNCOUNTED) if elements else None
-        found["size"] = Stated(positive(size, "model_size")) if size else None
+        found["parameters"] = stated(test.get("model_n_params") or model.get("params"), "parameters", UNCOUNTED)
+        found["size"] = stated(test.get("model_size"), "model_size")
         found["device"] = next(iter(named(accelerator.get("name"))), "")
         quant = file_type or str(test.get("model_quant_str") or model.get("quant") or "")
         cells = {"engine": _engine(runtime), "precision": precision(quant), **_measured(test, phase)}

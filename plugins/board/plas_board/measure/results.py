@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from nas.errors import UsageError
-from nas.files.tables import csv_text, refuse_existing, write_json
+from nas.files.tables import refuse_existing, write_json
 from nas.study.baselines import baseline
 from nas.study.catalogue import id_and_mode
 from objectives.plugins import DISTRIBUTION, documents, normalised, version_of
 from objectives.published_models import model_ids
+from plas_board.calibrating.measurements import rows_text
 from plas_board.calibrating.shared import KIND, VERSION, SharedDevice, SharedMeasurements, SharedRow
 from plas_board.measure.request import MeasureRequest
 from search_spaces.arrays import FloatArray
@@ -102,9 +103,7 @@ def measured_csv(
     candidates: dict[str, dict[str, Any]], lines: Sequence[dict[str, Any]], settings: dict[str, Any]
 ) -> str:
     """One row per candidate and phase, in order; `value` is the median over all rounds' samples."""
-    rows = measured_rows(candidates, lines, settings)
-    names = list(dict.fromkeys(column for row in rows for column in row))
-    return csv_text({name: [row.get(name, "") for row in rows] for name in names})
+    return rows_text(measured_rows(candidates, lines, settings))
 
 
 def measured_rows(
