@@ -270,12 +270,13 @@ def _rows(rows: Sequence[Sequence[str]]) -> Iterator[Row]:
             own = [] if re.fullmatch("value|result|measured|avg|mean|average", plain(name)) else [("label", name)]
             yield own + [(row[0], row[at]) for row in body if len(row) > at]
         return
+    stating = {column(name).kind for name in header} & {"rate", "time", "speed"}
     last: dict[str, str] = {}
     for row in body:
         pairs = list(zip(header, row, strict=False))
         last |= {name: cell for name, cell in pairs if column(name).kind == "model" and cell.strip()}
         tests = [cell for name, cell in pairs if column(name).kind == "metric"]
-        kinds = ("", "rate", "time", "speed") if tests else ()
+        kinds = stating or {""} if tests else set()
         yield [
             (" ".join([*tests, name]) if column(name).kind in kinds else name, cell or last.get(name, ""))
             for name, cell in pairs

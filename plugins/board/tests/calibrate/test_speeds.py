@@ -19,6 +19,13 @@ FORMS: dict[str, tuple[str, dict[str, Any], list[tuple[Any, ...]], str]] = {
         [("Qwen3-4B", "prefill_tok_s", 1381, 512, 0, "q4_k_m"), ("Qwen3-4B", "decode_tok_s", 71, 0, 128, "q4_k_m")],
         "",
     ),
+    "a row a test, beside settings and sizes that are no speeds": (
+        "| model | size | ngl | threads | test | tok/s |\n|---|---|---|---|---|---|\n"
+        "| Qwen3-8B Q4_0 | 4.45 GiB | 99 | 8 | pp512 | 3000.1 |\n| Qwen3-8B Q4_0 | 4.45 GiB | 99 | 8 | tg128 | 90.2 |\n",
+        {},
+        [("Qwen3-8B", "prefill_tok_s", 3000.1, 512, 0, "q4_0"), ("Qwen3-8B", "decode_tok_s", 90.2, 0, 128, "q4_0")],
+        "",
+    ),
     "a first column without a name": (
         "## llama.cpp\n\n| | pp512 | tg128 |\n|---|---|---|\n| **Llama-3.1-8B Q4_K_M** | 900.7 | 26.0 |\n",
         {},
