@@ -23,8 +23,8 @@ MISFIT = 0.25  # in-sample error from which a row is named
 AT_BOUND = 0.995
 BETWEEN = 0.05  # log error of a model beside others of a device, by which a class is left the less the more there are
 PHASES: tuple[Phase, Phase] = ("prefill", "decode")
+MOST_OF_PREFILL = 8.0  # of the bandwidth, the largest that a profile states
 LEAST_ORDER = 0.5  # Kendall's τ of models held out below which their order is not predicted: 3 of 4 pairs
-MOST_PREFILL_RATE = 8.0  # of the bus, which a cache may feed
 Key = tuple[str, str, int]
 
 
@@ -185,11 +185,10 @@ def of_class(rows: list[Measurement], device: Device, law: Law, source: str, kno
     }
     fitted = profile_of(known, cell.model_copy(update=levels), device)
     most = 2.0 if device.confidence in BELOW else 1.0
-    shares = ("compute_efficiency", "compute_efficiency_int8", "bandwidth_efficiency")
-    limits = {"prefill_bandwidth_efficiency": MOST_PREFILL_RATE} | dict.fromkeys(shares, most)
-    fitted = fitted.model_copy(
-        update={name: min(share, limits[name]) for name in limits if (share := getattr(fitted, name))}
-    )
+    limits = dict.fromkeys(("compute_efficiency", "compute_efficiency_int8", "bandwidth_efficiency"), most)
+    limits |= {"prefill_bandwidth_efficiency": MOST_OF_PREFILL}
+    shares = {name: min(share, limit) for name, limit in limits.items() if (share := getattr(fitted, name))}
+    fitted = fitted.model_copy(update=shares)
     held_out = {
         p: errors if not (phase_of == p).any() else np.clip(known.few[p], *np.exp(ends[p] - by[p])).tolist()
         for p, errors in usual.held_out.items()
