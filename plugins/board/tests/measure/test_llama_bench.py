@@ -8,7 +8,11 @@ from typing import Any
 
 import pytest
 
+from plas_board.calibrate.figure import precision
+from plas_board.calibrate.llama_bench import described
+from plas_board.measure.machine import PRECISIONS
 from plas_board.measure.results import contended
+from plas_board.measure.workers.llama_bench_worker import ENDINGS
 
 CANDIDATES = """id,depth,width,head_dim,n_heads,n_kv_heads,n_experts,top_k,expert_size,vocabulary
 good,2,256,64,4,2,1,1,512,1000
@@ -115,3 +119,9 @@ def test_rows_are_contended_where_others_take_what_threads_need() -> None:
     assert contended(known)
     assert not contended({**known, "taken_cores": 0.4})
     assert contended({**known, "taken_cores": 0.6})
+
+
+@pytest.mark.parametrize("name", PRECISIONS["llama-bench"])
+def test_every_format_that_can_be_asked_for_has_llama_cpp_s_name(name: str) -> None:
+    """A file in it is recognised by the worker, and by `calibrate` as the same."""
+    assert precision(described(f"qwen3 8B {ENDINGS[name]}")[1]) == name

@@ -13,7 +13,8 @@ import sys
 import time
 
 #: How llama.cpp ends the description of a file in each format.
-ENDINGS = {"f16": "F16", "q8_0": "Q8_0", "q4_0": "Q4_0", "q4_k_m": "Q4_K - Medium"}
+ENDINGS = {"f16": "F16", "q8_0": "Q8_0", "q6_k": "Q6_K", "q4_0": "Q4_0", "mxfp4": "MXFP4 MoE"}
+ENDINGS |= {"q5_k_m": "Q5_K - Medium", "q4_k_m": "Q4_K - Medium"}
 
 
 def common(job, program):
