@@ -347,7 +347,7 @@ def positive(value: Any, what: str) -> float:
     return found
 
 
-def read(base: Figure, measured: Callable[..., Cells], *source: Any, **options: Any) -> Figure:
+def filled(base: Figure, measured: Callable[..., Cells], *source: Any, **options: Any) -> Figure:
     """A figure with the cells that a function reads from a source, beside its own; or why it is not used, its own fault first."""
     try:
         refuse((base.fault, base.fault))

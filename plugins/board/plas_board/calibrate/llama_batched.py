@@ -16,9 +16,9 @@ from plas_board.calibrate.figure import (
     Figure,
     cells,
     cells_of,
+    filled,
     named,
     positive,
-    read,
     refuse,
     rule,
     whole,
@@ -90,7 +90,7 @@ def _of_row(row: Mapping[str, Any], loaded: Figure, settings: Mapping[str, Any])
     engine = str(loaded.cells.get("engine", "")).partition(",")[0]
     extra = [f"ubatch {ubatch}"] * (ubatch != "512") + [flash] * bool(flash)
     base = {**loaded.cells, "engine": ", ".join([engine, *extra])} if loaded.cells else {}
-    yield from (read(replace(loaded, cells=base), phase, row, settings) for phase in (_prefill, _step))
+    yield from (filled(replace(loaded, cells=base), phase, row, settings) for phase in (_prefill, _step))
 
 
 def _shape(row: Mapping[str, Any], settings: Mapping[str, Any]) -> tuple[int, int, int, bool]:

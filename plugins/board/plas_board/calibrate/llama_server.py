@@ -23,10 +23,10 @@ from plas_board.calibrate.figure import (
     Figure,
     amount,
     cells_of,
+    filled,
     named,
     positive,
     precision,
-    read,
     refuse,
     whole,
 )
@@ -84,7 +84,7 @@ def figures(documents: Sequence[Document]) -> Iterator[Figure]:
             loaded = figure(part, program)
             drafter = _drafter(part)
             for each in found:
-                yield read(loaded, _measured, each, drafter, several=several)
+                yield filled(loaded, _measured, each, drafter, several=several)
 
 
 def _drafter(text: str) -> Drafter:
@@ -204,7 +204,7 @@ def figure(text: str, program: str) -> Figure:
     )
     several = f"commands of {len(named_files)} models, and no line says which one was loaded" * (len(named_files) > 1)
     moved = OVERRIDDEN in text and not base.experts_on_cpu and not base.placed
-    return read(replace(base, fault=several), _loaded, text, program, info.get("file type", ""), moved=moved)
+    return filled(replace(base, fault=several), _loaded, text, program, info.get("file type", ""), moved=moved)
 
 
 def _loaded(text: str, program: str, file_type: str, *, moved: bool) -> Cells:

@@ -8,7 +8,18 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from plas_board.calibrate.figure import Cells, Document, Figure, cells_of, middle, named, positive, read, refuse, whole
+from plas_board.calibrate.figure import (
+    Cells,
+    Document,
+    Figure,
+    cells_of,
+    filled,
+    middle,
+    named,
+    positive,
+    refuse,
+    whole,
+)
 
 NAME = "MLX"
 TIMING = re.compile(
@@ -78,8 +89,8 @@ def _of_run(run: Run, heads: Sequence[str]) -> Iterator[Figure]:
     bits = BITS.search(run.model)
     precision = "" if bits is None else f"mlx_{bits[1]}bit" if bits[1] else bits[2].lower()
     base = Figure(names, {"engine": NAME, "precision": precision})
-    yield read(base, _measured, run, "prefill_tok_s", run.prefill, 0)
-    yield read(base, _measured, run, "decode_tok_s", run.decode, int(run.written))
+    yield filled(base, _measured, run, "prefill_tok_s", run.prefill, 0)
+    yield filled(base, _measured, run, "decode_tok_s", run.decode, int(run.written))
 
 
 def _measured(run: Run, metric: str, rates: Sequence[str], output: int) -> Cells:

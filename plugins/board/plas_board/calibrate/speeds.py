@@ -17,7 +17,7 @@ from typing import Any
 from objectives.measured_formats import FORMATS
 from objectives.published_models import models_named
 from plas_board.calibrate.devices import VERSUS, chips
-from plas_board.calibrate.figure import Cells, Document, Figure, cells, cells_of, named, positive, read, refuse, rule
+from plas_board.calibrate.figure import Cells, Document, Figure, cells, cells_of, filled, named, positive, refuse, rule
 
 NAME = "table or lines of speeds"
 SECOND = r"s(?:ec(?:onds?)?)?\b"
@@ -399,7 +399,7 @@ def _figures(stated: Stated, above: Sequence[str]) -> Iterator[Figure]:
         done.add(place)
         names, device = _model(stated, of, above), _device(stated, of)
         fault = several if stated.batch > 1 else "drafted tokens" * bool(drafts)
-        yield read(Figure(names, device=device, fault=fault), _measured, stated, of, value, above)
+        yield filled(Figure(names, device=device, fault=fault), _measured, stated, of, value, above)
 
 
 def _rank(pair: tuple[Column, float]) -> tuple[int, bool]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from nas.files import yaml_source
 from objectives.measured_formats import FORMATS
-from plas_board.calibrate.figure import Cells, Document, Figure, cells_of, named, part, positive, read, refuse
+from plas_board.calibrate.figure import Cells, Document, Figure, cells_of, filled, named, part, positive, refuse
 
 NAME = "AI Hub perf.yaml"
 PASS = 128  # tokens of one pass of the prompt processor
@@ -63,7 +63,7 @@ def _figures(precision: str, component: str, device: str, engine: str, found: Ma
     if "tokens_per_second" not in found:
         yield replace(base, cells={"device": common["device"]}, fault="no figures of a language model")
         return
-    yield from (read(base, measured, found) for measured in (_first_token, _largest, _decoding))
+    yield from (filled(base, measured, found) for measured in (_first_token, _largest, _decoding))
 
 
 def _context(found: Mapping[str, Any]) -> int:

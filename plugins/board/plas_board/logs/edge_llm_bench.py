@@ -15,11 +15,11 @@ from plas_board.calibrate.figure import (
     Document,
     Figure,
     cells_of,
+    filled,
     named,
     part,
     positive,
     precision,
-    read,
     refuse,
     whole,
 )
@@ -48,7 +48,7 @@ def figures(documents: Sequence[Document]) -> Iterator[Figure]:
             names = named(str(model.get("primaryFile") or model.get("file") or "").rpartition(".")[0], model.get("id"))
             device = next(iter(named(part(entry, "device").get("modelIdentifier"))), "")
             rates = [name for name in (*PREFILL, DECODE) if name in metrics] or [""]
-            yield from (read(Figure(names, device=device), _measured, entry, rate) for rate in rates)
+            yield from (filled(Figure(names, device=device), _measured, entry, rate) for rate in rates)
 
 
 def _refuse_conditions(entry: Mapping[str, Any], rate: str) -> None:

@@ -15,10 +15,10 @@ from plas_board.calibrate.figure import (
     Figure,
     Unusable,
     cells_of,
+    filled,
     named,
     number,
     positive,
-    read,
     refuse,
     whole,
 )
@@ -43,7 +43,7 @@ def figures(documents: Sequence[Document]) -> Iterator[Figure]:
                 model = next((PureWindowsPath(name).name for name in MODEL.findall(line)), model)
             if match := LINE.search(line):
                 base = Figure(named(model), {"engine": NAME, "precision": ""})
-                yield from (read(base, _measured, match[1], phase) for phase in PHASES)
+                yield from (filled(base, _measured, match[1], phase) for phase in PHASES)
 
 
 def _measured(text: str, phase: str) -> Cells:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from plas_board.calibrate.figure import Cells, Document, Figure, cells_of, named, positive, read, refuse
+from plas_board.calibrate.figure import Cells, Document, Figure, cells_of, filled, named, positive, refuse
 
 NAME = "LiteRT-LM"
 TURN = re.compile(r"^\s*(Prefill|Decode) Turn \d{1,6}: Processed (\d{1,9}) tokens in ")
@@ -45,10 +45,6 @@ class Seen:
         elif turn := TURN.match(line):
             self.turns.setdefault(turn[1], []).append(int(turn[2]))
 
-    def stated(self, phase: str) -> int:
-        """Tokens of a phase as the settings of a benchmark state them, 0 where they do not."""
-        return self.tokens.get(phase, 0)
-
     @property
     def engine(self) -> str:
         """Program, backend, size of the cache (which its steps read whole), drafts where they may have run."""
@@ -71,11 +67,12 @@ def figures(documents: Sequence[Document]) -> Iterator[Figure]:
             seen.see(line)
             if speed := SPEED.match(line):
                 base = Figure(named(seen.model), {"engine": seen.engine, "precision": ""})
-                yield read(base, _measured, seen, speed[1], speed[2], of_turn=bool(speed[3]))
+                yield filled(base, _measured, seen, speed[1], speed[2], of_turn=bool(speed[3]))
 
 
 def _measured(seen: Seen, phase: str, speed: str, *, of_turn: bool) -> Cells:
-    before, prompt, output = _lengths(seen, phase) if of_turn else (0, seen.stated("Prefill"), seen.stated("Decode"))
+    settings = (seen.tokens.get(name, 0) for name in ("Prefill", "Decode"))
+    before, prompt, output = _lengths(seen, phase) if of_turn else (0, *settings)
     refuse((not prompt, "tokens of the prompt are not stated"))
     rate = positive(speed, f"{phase} speed")
     if phase == "Prefill":

@@ -16,11 +16,11 @@ from plas_board.calibrate.figure import (
     Document,
     Figure,
     cells_of,
+    filled,
     format_in,
     named,
     part,
     positive,
-    read,
     refuse,
     refuse_scatter,
     whole,
@@ -63,7 +63,7 @@ def _of_result(entry: Mapping[str, Any], result: Mapping[str, Any]) -> Iterator[
     memory = hardware.get("vramGb")  # of a GPU with its own; else it is the processor's
     stated = isinstance(memory, int | float) and hardware.get("hwClass") == "DISCRETE_GPU"
     base = Figure(names, device=device, gpu_bytes=memory * 2.0**30 if memory and stated else None)
-    yield read(base, _measured, entry, result, file)
+    yield filled(base, _measured, entry, result, file)
     if result.get("avgTtftMs") is not None:
         yield Figure(names, device=device, fault="time to first token of prompts whose length is not stated")
 

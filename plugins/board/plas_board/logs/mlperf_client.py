@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from plas_board.calibrate.figure import Cells, Document, Figure, cells_of, named, part, positive, read, refuse, whole
+from plas_board.calibrate.figure import Cells, Document, Figure, cells_of, filled, named, part, positive, refuse, whole
 
 NAME = "MLPerf Client"
 KEYS = {"category_results", "Execution Provider Name", "Model Name"}
@@ -36,7 +36,7 @@ def figures(documents: Sequence[Document]) -> Iterator[Figure]:
             categories = part(entry, "category_results")
             for found in (part(categories, key) for key in categories):
                 used = replace(base, fault=failed)
-                yield from (read(used, phase, found) for phase in (_first_token, _steps))
+                yield from (filled(used, phase, found) for phase in (_first_token, _steps))
             if part(entry, "overall_results"):
                 yield from [replace(base, cells={}, fault=GEOMEAN)] * 2
             if not categories:

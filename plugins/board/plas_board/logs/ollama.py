@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from plas_board.calibrate.figure import Cells, Document, Figure, cells_of, named, positive, read, refuse, whole
+from plas_board.calibrate.figure import Cells, Document, Figure, cells_of, filled, named, positive, refuse, whole
 
 NAME = "Ollama"
 KEYS = {"model", "eval_count", "eval_duration"}
@@ -57,8 +57,8 @@ def _of_answer(found: Mapping[str, Any], names: tuple[str, ...], unit: float, *,
         names, {"engine": NAME, "precision": ""}, fault="some layers on the GPU, the others on the CPU" * split
     )
     drafts = any(map(DRAFTING.search, names[:1]))
-    yield read(base, _prefill, found, unit)
-    yield read(base, _step, found, unit, drafts=drafts)
+    yield filled(base, _prefill, found, unit)
+    yield filled(base, _step, found, unit, drafts=drafts)
 
 
 def _prefill(found: Mapping[str, Any], unit: float) -> Cells:

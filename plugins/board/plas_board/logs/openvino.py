@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import PureWindowsPath
 
-from plas_board.calibrate.figure import Cells, Document, Figure, cells_of, named, positive, read, refuse
+from plas_board.calibrate.figure import Cells, Document, Figure, cells_of, filled, named, positive, refuse
 
 NAME = "OpenVINO llm_bench"
 SIZES = re.compile(r"\]\[?(?:P\d{1,4}\])? ?Input token size: (\d{1,9}), Output size: (\d{1,9})")
@@ -36,7 +36,7 @@ def figures(documents: Sequence[Document]) -> Iterator[Figure]:
                 first, others = match, OTHERS.search(line)
                 base = Figure(names, {"engine": "OpenVINO", "precision": precision})
                 for measured in (_first_token, _step):
-                    yield read(base, measured, sizes, first, others, warm="warm-up" in line)
+                    yield filled(base, measured, sizes, first, others, warm="warm-up" in line)
 
 
 def _model(path: str) -> tuple[tuple[str, ...], str]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from plas_board.calibrate.figure import Cells, Document, Figure, cells_of, named, positive, read, refuse, whole
+from plas_board.calibrate.figure import Cells, Document, Figure, cells_of, filled, named, positive, refuse, whole
 
 NAME = "RKLLM"
 HEADER = re.compile(r"Stage +Total Time \(ms\) +Tokens +Time per Token \(ms\)")
@@ -56,7 +56,7 @@ def figures(documents: Sequence[Document]) -> Iterator[Figure]:
                 loaded.read = int(match[3]) if match[1] == "Prefill" else loaded.read
                 names = named(loaded.model, PLATFORM.sub("", FORMAT.sub("", loaded.model)))
                 engine: Cells = {"engine": loaded.engine, "precision": loaded.precision}
-                yield read(Figure(names, engine, device=loaded.board), _measured, match, loaded.read)
+                yield filled(Figure(names, engine, device=loaded.board), _measured, match, loaded.read)
 
 
 def _measured(stage: re.Match[str], prompt: int) -> Cells:

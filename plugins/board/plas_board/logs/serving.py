@@ -7,7 +7,7 @@ arguments above the block. Source: vllm-project/vllm vllm/benchmarks/serve.py; s
 import re
 from collections.abc import Iterator, Sequence
 
-from plas_board.calibrate.figure import Document, Figure, named, read
+from plas_board.calibrate.figure import Document, Figure, filled, named
 from plas_board.logs.vllm import SERVED, mean_request
 
 NAME = "serving benchmark"
@@ -45,4 +45,4 @@ def _of_block(text: str, before: str, names: tuple[str, ...]) -> Iterator[Figure
     alone = any(number in ("1", "1.0", "1.00") for number in asked)
     for metric, line in (("ttft_ms", "Median TTFT (ms)"), ("tpot_ms", "Median TPOT (ms)")):
         base = Figure(names, {"engine": engine, "precision": ""}, fault="" if alone else SERVED)
-        yield read(base, mean_request, metric, lines, line, *COUNTS)
+        yield filled(base, mean_request, metric, lines, line, *COUNTS)

@@ -15,11 +15,11 @@ from plas_board.calibrate.figure import (
     Figure,
     Unusable,
     cells_of,
+    filled,
     middle,
     named,
     part,
     positive,
-    read,
     refuse,
     whole,
 )
@@ -144,10 +144,10 @@ def _figure(run: Run, first: Run | None) -> Figure:
     name, engine, precision, batch, prompt = run.alike
     base, steps = Figure(named(name), {"engine": engine, "precision": precision}), run.written - 1
     if not steps:
-        return read(base, cells_of, "prefill_ms", run.ms, prompt, batch=batch)
+        return filled(base, cells_of, "prefill_ms", run.ms, prompt, batch=batch)
     if first is None or steps < 0:
         return replace(base, cells={}, fault=UNPAIRED)
-    return read(base, cells_of, "tpot_ms", (run.ms - first.ms) / steps, prompt, steps, batch=batch)
+    return filled(base, cells_of, "tpot_ms", (run.ms - first.ms) / steps, prompt, steps, batch=batch)
 
 
 def _served(content: Mapping[str, Any]) -> Iterator[Figure]:
@@ -156,7 +156,7 @@ def _served(content: Mapping[str, Any]) -> Iterator[Figure]:
     base = Figure(named(content["model_id"]), {"engine": "vLLM server", "precision": ""}, fault=fault)
     counts = ("completed", "total_input_tokens", "total_output_tokens")
     for metric, key in (("ttft_ms", "median_ttft_ms"), ("tpot_ms", "median_tpot_ms")):
-        yield read(base, mean_request, metric, content, key, *counts)
+        yield filled(base, mean_request, metric, content, key, *counts)
 
 
 def mean_request(metric: str, content: Mapping[str, Any], *names: str) -> Cells:
