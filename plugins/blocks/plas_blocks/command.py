@@ -127,9 +127,7 @@ def select(request: SelectRequest) -> None:
         InfeasibleError: no mixture is within the budgets.
     """
     check_form(request.how)
-    _refuse_settings(
-        request.run, [*(key for key in ("laws", "scores") if getattr(request, key) is not None), *request.formats]
-    )
+    _refuse_settings(request.run, [*(["laws"] if request.laws is not None else []), *request.formats])
     if request.out is not None:
         _refuse_suffix(request.out)
         refuse_existing("--out", request.out)
