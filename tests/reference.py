@@ -878,7 +878,8 @@ def resident_gb(arch: Arch, setting: Setting) -> float:
     """Weights, embeddings, small tensors, caches and states at full context and activations, in GB."""
     small = sum(_small_params(arch, layer) for layer in arch.layers) + arch.width + arch.further_parameters
     total = _weights_bytes(arch, setting)
-    total += (_embedding_params(arch) + arch.table_parameters * (arch.vocabulary > 0)) * setting.table_bytes
+    total += _embedding_params(arch) * setting.table_bytes
+    total += arch.table_parameters * (arch.vocabulary > 0) * setting.weight_bytes
     total += small * setting.activation_bytes
     total += sum(kept_bytes(arch, setting, layer) for layer in arch.layers)
     total += _peak_activation_bytes(arch, setting)

@@ -66,7 +66,7 @@ function sayPick(row, fitting) {
   shown.title = `${fitting.toLocaleString("en-US")} of ${ROWS.n.toLocaleString("en-US")} rows of this page meet the budgets`;
   document.getElementById("command").textContent = [DATA.commands.select, ...flags()].join(" ");
   sayTitle();
-  if (row < 0) return shown.replaceChildren(...(WHY.length && !flags().length ? WHY : [make("p", {}, "Nothing that this page holds meets these budgets."), nearest(limits)]));
+  if (row < 0) return shown.replaceChildren(...(WHY.length && !flags().length ? WHY : [make("p", {}, "Nothing that this page holds meets these budgets."), closest(limits)]));
   const {params_total, params_active, loss} = ROWS.metrics, i = DETAILED.get(row), strong = text => make("strong", {}, text);
   const names = [...new Set([...Object.keys(limits), "total_ms", ...("resident_gb" in limits ? [] : ["memory_gb"])])].filter(name => name !== "extrapolation");
   names.sort((a, b) => labelOf(b)[1].localeCompare(labelOf(a)[1])); // times first
@@ -94,7 +94,7 @@ function sayTitle() {
 }
 
 // The row that misses its worst budget by the smallest share, and by how much.
-function nearest(limits) {
+function closest(limits) {
   const names = Object.keys(limits), worst = row => Math.max(...names.map(name => ROWS.metrics[name][row] / limits[name]));
   let best = 0;
   for (let row = 1; row < ROWS.n; row++) if (worst(row) < worst(best)) best = row;

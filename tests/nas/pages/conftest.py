@@ -224,7 +224,7 @@ def run_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
         (where / "study.yaml").write_text(yaml_source.dump(study), encoding="utf-8")
         request = RunRequest(
             flags or {"algo": "random", "evaluations": 100},
-            config=str(where / "study.yaml"),
+            config=str(where / "study.yaml") if study else None,
             out=where / folder,
             quiet=True,
         )
