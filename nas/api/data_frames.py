@@ -34,7 +34,8 @@ OneGiven = Architectures | pd.DataFrame | pd.Series | Mapping[str, Any] | str | 
 Given = OneGiven | Iterable[OneGiven]
 NEEDED = "depth, width, n_kv_heads and expert_size"
 CONFIG = {"model_type", "config"}  # a mapping with one of these is a config.json, or names one
-BESIDE = ("id", "question", "name", "model", "source", "seed", "state", "feasible", "extrapolates", "reason")
+NEXT = ("purpose", "predicted_loss", "training_flops")  # of the trainings that a fit proposes
+BESIDE = ("id", "question", "name", "model", "source", "seed", "state", "feasible", "extrapolates", "reason", *NEXT)
 OURS = re.compile(
     rf"(?:{GENE}|violation_|difference_|evidence_|better_than_|regret).*|\w[\w.]*:\w+"
 )  # columns of tables

@@ -18,6 +18,7 @@ from nas.record.store import GENE
 from objectives import outside
 from search_spaces.architectures import Architectures, architectures_of
 from search_spaces.arrays import BoolArray, FloatArray
+from search_spaces.columns import NAMES, near_column
 
 MOST_BYTES = 1_000 * outside.MB  # of a journal
 
@@ -44,8 +45,9 @@ def read_trials(path: Path, name: str, *, database: bool) -> tuple[Architectures
 
 
 def _design(trial: FrozenTrial) -> dict[str, Any]:
-    """Columns of a trial's architecture: its parameters, or its attributes where the parameters are indices of genes."""
-    return trial.user_attrs if any(name.startswith(GENE) for name in trial.params) else trial.params
+    """Columns of a trial's architecture: its parameters, or its attributes where the parameters are indices of genes; a misspelt one stays."""
+    columns = trial.user_attrs if any(name.startswith(GENE) for name in trial.params) else trial.params
+    return {name: value for name, value in columns.items() if name in NAMES or near_column(name, columns)}
 
 
 def _study(path: Path, name: str, *, database: bool) -> Study:

@@ -257,7 +257,7 @@ def test_a_stack_is_written_and_read_back(tree: ChangedTree) -> None:
 
 
 def test_a_command_is_helped_run_and_refused(tree: ChangedTree) -> None:
-    shown, helped, refused = said(tree, ("ridge", "l4"), ("ridge", "--help"), ("ridge", "l44"))
+    shown, helped, refused = said(tree, ("ridge", "l4"), ("ridge", "--help"), ("ridge", "l4x"))
     assert (shown.code, helped.code, refused.code) == (0, 0, 2)
     assert shown.out.endswith("FLOP per byte\n")
     assert "Print the ridge point of a device" in helped.out

@@ -146,7 +146,7 @@ HEAD = "depth,width,n_kv_heads,expert_size\n"
         ("x.jsonl", "[1, 2]\n", "x.jsonl:1: expected a JSON object, got [1, 2]"),
         ("x.jsonl", "5\n", "x.jsonl:1: expected a JSON object, got 5"),
         ("x.jsonl", '{"depth": [8], "width": 768, "n_kv_heads": 4, "expert_size": 768}\n', "row 1"),
-        ("x.jsonl", '{"depth": {"a": 8}, "width": 768, "n_kv_heads": 4, "expert_size": 768}\n', "row 1"),
+        ("x.jsonl", '{"depth": {"a": 8}, "width": 768, "n_kv_heads": 4, "expert_size": 768}\n', "depth.a"),
         ("x.jsonl", '{"depth": 8, "width": 768, "n_kv_heads": 4, "expert_size": NaN}\n', "row 1"),
     ],
 )
