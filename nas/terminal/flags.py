@@ -157,12 +157,12 @@ Selected = Flag(
 )
 
 
-FILE = re.compile(r"[^\s,:=]+\.py(?=$|[,:=])")
+WORD = re.compile(r"[^\s,:=]+")
 
 
 def modules_for_files(text: str) -> str:
     """Return a text with each file of this folder as the module that it is: `./lab/search.py:energy` is `lab.search:energy`."""
-    return FILE.sub(lambda found: _module_of(found[0]), text)
+    return WORD.sub(lambda match: _module_of(match[0]) if match[0].endswith(".py") else match[0], text)
 
 
 def _module_of(file: str) -> str:

@@ -41,6 +41,7 @@ def test_outliers_move_a_table_little() -> None:
     assert np.abs(excess(found.theta, table.of) - excess(CENTRE, table.of)).max() < 0.05
 
 
+@pytest.mark.slow
 def test_a_population_is_found_again_and_its_intervals_hold_new_laboratories() -> None:
     draw, spread = np.random.default_rng(5), 0.7 * np.linalg.cholesky(prior_between())
     truths = [CENTRE + spread @ draw.normal(size=len(NAMES)) for _ in range(16)]
@@ -58,6 +59,7 @@ def test_a_population_is_found_again_and_its_intervals_hold_new_laboratories() -
     assert 0.75 < np.mean(held) <= 1.0
 
 
+@pytest.mark.slow
 def test_a_laboratory_counts_once_however_many_tables_it_has() -> None:
     theta, other = CENTRE.copy(), CENTRE.copy()
     other[0] += 0.4

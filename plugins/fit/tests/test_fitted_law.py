@@ -39,6 +39,7 @@ def test_a_table_and_a_file_give_one_law(runs: pd.DataFrame, tmp_path: Path) -> 
         ours.save(tmp_path / "law.yaml")
 
 
+@pytest.mark.slow
 def test_a_law_predicts_designs_and_columns_of_its_quantities(runs: pd.DataFrame) -> None:
     fitted = nas.fit_law(runs, tokens=10e9, bootstraps=0)
     assert fitted.predict(runs) == pytest.approx(runs.loss, abs=0.05)

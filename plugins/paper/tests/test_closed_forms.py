@@ -214,6 +214,7 @@ def regime_agrees(setting: Setting, seed: int, loosest: float = 2.0) -> str:
     return found.binds
 
 
+@pytest.mark.slow
 def test_regimes_on_random_problems(setting: Setting) -> None:
     found = [regime_agrees(setting, seed) for seed in range(80)]
     assert sum(binds in (LATENCY, MEMORY, DUAL) for binds in found) >= 50

@@ -18,6 +18,7 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LINES", raising=False)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("narrow")
 def test_explain_fits_two_screens_and_verbose_has_every_operator(inside: Inside) -> None:
     inside("run", "--algo", "random", "--evaluations", "400", *BOARD, "--out", "r", "--no-plots")
@@ -29,6 +30,7 @@ def test_explain_fits_two_screens_and_verbose_has_every_operator(inside: Inside)
     assert inside("explain", "r", "--json").out == inside("explain", "r", "--json", "--verbose").out
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("narrow")
 def test_select_fits_two_screens(inside: Inside) -> None:
     inside("run", "--algo", "random", "--evaluations", "2000", *BOARD, "--out", "r", "--no-plots")

@@ -118,6 +118,7 @@ def at_lengths(board: Device, law: Law, truth: Calibration) -> list[Measurement]
     return [replace(row, ms=float(ms)) for row, ms in zip(rows, predict(terms(rows, board, law), truth), strict=True)]
 
 
+@pytest.mark.slow
 def test_attention_of_decoding_on_a_processor(board: Device, law: Law) -> None:
     """Where arithmetic comes near the bytes, decode steps tell a factor of their own, and no longer follow that of the prefill."""
     slow = board.model_copy(update={"fp16": 0.4e12, "bandwidth": 2e10})

@@ -158,6 +158,7 @@ def test_mistakes(arguments: tuple[str, ...], message: str, folder: Path, inside
     assert message in answer.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cache", [33554432, 0])
 def test_hardware(folder: Path, inside: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, cache: int) -> None:
     """Sustained rates become a device file with source and date, which every command takes; a cache where there is one."""

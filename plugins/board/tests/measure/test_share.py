@@ -56,6 +56,7 @@ def test_what_names_somebody_is_not_in_it(folder: Path, measured: Callable[..., 
     SharedMeasurements.model_validate(found)
 
 
+@pytest.mark.slow
 def test_published_models_and_devices_of_the_catalogue_keep_their_names() -> None:
     assert public_names({"mine": {}, "Qwen3-0.6B": {}, "secret": {}}) == {
         "mine": "design-1", "Qwen3-0.6B": "Qwen3-0.6B", "secret": "design-2"
