@@ -51,7 +51,7 @@ def list_(
         return
     from nas.commands.list import show
 
-    show([k.value for k in (Kind if kind is None else [kind])], words or (), as_json=json)
+    show([k.value for k in (Kind if kind is None else [kind])], words, as_json=json)
 
 
 main = command(list_, "list devices jetson", "list strategies --json", "list --schema study", "list --schema nsga2")

@@ -32,7 +32,6 @@ from nas.commands.run import ran, resumed
 from nas.errors import UsageError
 from nas.exact.solution import SMALL, solve
 from nas.problem.breakdown import explained
-from nas.problem.evaluations import frontier_rows
 from nas.problem.problem import Problem
 from nas.record.store import FILE, RunStore, begun
 from nas.search import assembly
@@ -265,7 +264,7 @@ class Study:
         how = f"{config.algo}, seed {config.seed}, {count:,} architectures evaluated, {outcome.ending.reason}"
         return Frontier(
             problem,
-            members[frontier_rows(members)],
+            outcome.frontier,
             solved or count == problem.space.size,
             outcome.ending.how if solved else how,
             None if solved else members,

@@ -183,9 +183,14 @@ def arguments(function: Callable[..., None], given: Mapping[str, Any]) -> dict[s
     """The function's arguments from what was parsed."""
     hints = get_type_hints(function, include_extras=True)
     return {
-        name: filled(hints[name], given) if is_dataclass(hints[name]) else given[name]
+        name: filled(hints[name], given) if is_dataclass(hints[name]) else taken(hints[name], given[name])
         for name in inspect.signature(function).parameters
     }
+
+
+def taken(hint: Any, value: Any) -> Any:
+    """A parsed value; lists as tuples, empty where none was given."""
+    return tuple(value or ()) if get_origin(get_args(hint)[0]) is tuple else value
 
 
 def filled(request: Any, given: Mapping[str, Any]) -> Any:
@@ -196,9 +201,7 @@ def filled(request: Any, given: Mapping[str, Any]) -> Any:
         if field.name in of_keys:
             values[field.name] = keys_given(of_keys[field.name], given)
             continue
-        value, flag = given[field.name], info(hint, Flag)
-        if get_origin(get_args(hint)[0]) is tuple:
-            value = tuple(value or ())
+        value, flag = taken(hint, given[field.name]), info(hint, Flag)
         values[field.name] = not value if flag is not None and negative(flag, field.default) else value
     made = request(**values)
     refuse_idle(made)

@@ -179,7 +179,7 @@ def of_class(rows: list[Measurement], device: Device, law: Law, source: str, kno
         for phase in PHASES:
             here = (models == name) & (phase_of == phase)
             unseen[here] = table.ms[here] * np.exp(slower(phase, models != name) - off[here])
-    by = {phase: slower(phase, models == models) for phase in PHASES}
+    by = {phase: slower(phase, np.ones(len(rows), dtype=bool)) for phase in PHASES}
     levels: dict[str, Any] = {
         p: cell.level(p).model_copy(update={"ratio": cell.level(p).ratio * np.exp(by[p])}) for p in PHASES
     }
