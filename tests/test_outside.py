@@ -71,10 +71,6 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
         {"JournalFileBackend", "RDBStorage"},
         "Optuna reads a journal that the intake looked at, a database that nas.record.database looked at",
     ),
-    "nas/commands/optuna_mirror.py": (
-        {"JournalFileBackend", "get_storage"},
-        "Optuna writes to a storage that the command line named",
-    ),
     "nas/__init__.py": ({"import_module"}, "our own modules, by the list of public names"),
     "nas/__main__.py": ({"import_module"}, "our own commands, by their list"),
     "nas/terminal/completion.py": ({"import_module"}, "our own commands, by their list"),

@@ -230,7 +230,7 @@ class Study:
             raise UsageError(
                 f"optimizer: expected a strategy that your values guide, got {algo}, which solves {size:,} designs by the study's formulas; choose another"
             )
-        for key in ("workers", "executor", "optuna_storage"):
+        for key in ("workers", "executor"):
             if getattr(config, key) is not None:
                 raise UsageError(
                     f"optimizer: expected no {key}, got {getattr(config, key)}; your loop evaluates: leave it out"

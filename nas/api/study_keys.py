@@ -165,7 +165,5 @@ class StudyKeys(TypedDict, total=False):
     """What an evaluation takes of what a cluster's workers declare, such as GPU: 1."""
     evaluation_timeout: Written | None
     """Time for one architecture, with workers or an executor (seconds)."""
-    optuna_storage: str | None
-    """Database URL or journal file that the run is mirrored into, for optuna-dashboard."""
     seed: int
     """Seed of the strategy."""

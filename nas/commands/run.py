@@ -5,9 +5,9 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from nas.files.tables import write
 from nas.problem.problem import is_mute
 from nas.record import folder as run_folder
 from nas.record.folder import Manifest, OpenRun
-from nas.record.identity import at_start, difference, fingerprints
+from nas.record.identity import at_start, difference
 from nas.record.store import FILE, Recorded, RunStore, begun, final, known_in
 from nas.search import lifecycle
 from nas.search.archive import RunningFrontier
@@ -40,29 +40,10 @@ from nas.study.configuration import StudyConfig
 from nas.study.entry_points import AUTO, refuse_contested
 from nas.study.layers import layered, over, parsed_settings
 from nas.study.user_code import ForeignError
-from nas.study.value_parsers import without_password
 from nas.terminal.console import Stages, Ticker, notice, say, say_json
 from nas.terminal.doors import command
 from nas.terminal.streams import LostOutputError
 from objectives.display_text import in_a_command
-from objectives.quantities import short
-
-if TYPE_CHECKING:
-    from nas.commands.optuna_mirror import OptunaMirror
-
-
-@dataclass(frozen=True)
-class Attached:
-    """Connections of a run besides its folder: an Optuna storage, and workers."""
-
-    mirror: "OptunaMirror | None"
-    pool: WorkerPool | None
-
-    def close(self) -> None:
-        """Let go of both."""
-        for held in (self.mirror, self.pool):
-            if held is not None:
-                held.close()
 
 
 def execute(request: RunRequest) -> Path:
@@ -143,18 +124,20 @@ def ran(study: Study, request: RunRequest, ending: Concluding = concluded) -> tu
     folder = run_folder.create(f"{study.config.name}-{study.config.algo}-s{study.config.seed}", request.out)
     with run_folder.locked(folder, new=True):
         try:
-            besides = attached(study, folder, None)
+            pool = workers_of(study)
         except UsageError:
             run_folder.discard(folder)
             raise
-        return begin(study, folder, request, besides, ending), folder
+        return begin(study, folder, request, pool, ending), folder
 
 
-def begin(study: Study, folder: Path, request: RunRequest, besides: Attached, ending: Concluding = concluded) -> Any:
+def begin(
+    study: Study, folder: Path, request: RunRequest, pool: WorkerPool | None, ending: Concluding = concluded
+) -> Any:
     """Lay out a run folder and search."""
     announce(study, request)
     store, manifest = lifecycle.create_run(study, folder)
-    return searched(study, store, None, manifest, request, besides, ending)
+    return searched(study, store, None, manifest, request, pool, ending)
 
 
 def resumed(request: RunRequest, folder: Path, given: Study | None = None) -> tuple[Outcome, Path]:
@@ -186,7 +169,7 @@ def resumed(request: RunRequest, folder: Path, given: Study | None = None) -> tu
                 f"resume: expected a run of plas run, got {folder}, whose values {lifecycle.OWN_LOOP} was told; go on with it there"
             )
         refuse_moving(manifest, request)
-        besides = attached(study, folder, recorded)
+        pool = workers_of(study)
         announce(study, request)
         store = lifecycle.store_of(study.problem, folder)
         if (changed := lifecycle.version_changes(manifest, study)) and not request.quiet:
@@ -198,7 +181,7 @@ def resumed(request: RunRequest, folder: Path, given: Study | None = None) -> tu
             )
         manifest.update(state="running", ended=None, stop_reason=None)
         write(folder / "config.yaml", yaml_source.dump(study.resolved()))
-        return searched(study, store, recorded, manifest, request, besides), folder
+        return searched(study, store, recorded, manifest, request, pool), folder
 
 
 def restarted(request: RunRequest, folder: Path, given: Study | None = None) -> Outcome:
@@ -209,10 +192,10 @@ def restarted(request: RunRequest, folder: Path, given: Study | None = None) -> 
             f"{folder}: expected a store with the run's evaluations, got an empty one; start a new run with --config {folder}"
         )
     study = given or assembled(*layered(request.flags, request.settings, str(folder / "config.yaml")), request)
-    besides = attached(study, folder, None)
+    pool = workers_of(study)
     for leftover in folder.glob(f"{FILE}*"):
         leftover.unlink()
-    outcome: Outcome = begin(study, folder, request, besides)
+    outcome: Outcome = begin(study, folder, request, pool)
     return outcome
 
 
@@ -222,11 +205,11 @@ def searched(
     recorded: Recorded | None,
     manifest: Manifest,
     request: RunRequest,
-    besides: Attached,
+    pool: WorkerPool | None,
     ending: Concluding = concluded,
 ) -> Any:
     """Search, and leave a run that can be continued whatever happens."""
-    config, mirror = study.config, besides.mirror
+    config = study.config
     limits = Limits(study.limit, config.time_limit, config.stop_when_stable)
     manifest.update(limit=study.limit, host=this_machine())
     ticker, solving = (Ticker(most, quiet=request.quiet) for most in (limits.evaluations, study.problem.space.size))
@@ -235,20 +218,19 @@ def searched(
 
     def report(search: Search) -> None:
         ticker(search.charged, lambda: best_so_far(search, front))
-        if mirror is not None:
-            mirror.follow(search)
         noted()
         request.hear(search)
 
     with ExitStack() as opened:
-        opened.callback(besides.close)
+        if pool is not None:
+            opened.callback(pool.close)
         opened.callback(noted.close)
         opened.callback(store.close)
         with left_to_continue(manifest, store, ticker, config):
-            place(manifest, study, besides.pool, request)
+            place(manifest, study, pool, request)
             if request.retry_failed:
                 store.under_way.forget_failures()
-            search = lifecycle.search_of(study, store, recorded, besides.pool, solving.settled)
+            search = lifecycle.search_of(study, store, recorded, pool, solving.settled)
             with lifecycle.terminable():
                 if request.retry_failed and recorded is not None:
                     lifecycle.retry_failed(search, store, recorded)
@@ -300,7 +282,7 @@ def assembled(raw: Mapping[str, Any], origins: Mapping[tuple[str | int, ...], st
     """A checked study; limits and parameters that its strategy cannot honour are refused."""
     if (typed := origins.get(("algo",), "")).startswith("--"):
         refuse_contested("strategies", raw["algo"], f"{typed}: ")
-    study = assemble(typed_storage(raw, request), origins)
+    study = assemble(raw, origins)
     if study.laws and study.config.algo != "exact" and not study.traits.informed:
         raise UsageError(
             f"laws: expected --algo exact with them, got {study.config.algo}; a regret needs the best there is under each law: "
@@ -331,19 +313,6 @@ def announce(study: Study, request: RunRequest) -> None:
             sys.stdout.flush()
     for text in study.notices if not request.quiet else ():
         notice(f"Warning: {text}")
-
-
-def typed_storage(raw: Mapping[str, Any], request: RunRequest) -> Mapping[str, Any]:
-    """The raw study with a storage only where the command line names it: a file's could be any place of anybody's."""
-    left = raw.get("optuna_storage", "none")
-    if left in (None, "none") or "optuna_storage" in {**request.flags, **parsed_settings(request.settings)}:
-        return raw
-    if not request.quiet:
-        notice(
-            f"Warning: optuna_storage: {short(without_password(str(left)))} of the study's file is not written to; "
-            "name it with --set optuna_storage=URL to mirror this run there"
-        )
-    return {key: value for key, value in raw.items() if key != "optuna_storage"}
 
 
 def continued(request: RunRequest, run: OpenRun, given: Study | None = None) -> Study:
@@ -407,34 +376,14 @@ def within_horizon(study: Study, first: int | Literal["none"], quiet: bool) -> S
     return replace(study, horizon=horizon) if study.traits.horizon else study
 
 
-def attached(study: Study, folder: Path, recorded: Recorded | None) -> Attached:
-    """Connect to whatever the study names.
+def workers_of(study: Study) -> WorkerPool | None:
+    """The workers that the study names.
 
     Raises:
-        UsageError: the storage or the cluster cannot be used, or there are no workers where some are needed.
+        UsageError: the cluster cannot be used, or there are no workers where some are needed.
     """
     refuse_without_workers(study.config, study.problem)
-    pool = pool_of(study.config)
-    try:
-        return Attached(mirrored(study, folder, recorded), pool)
-    except UsageError:
-        Attached(None, pool).close()
-        raise
-
-
-def mirrored(study: Study, folder: Path, recorded: Recorded | None) -> "OptunaMirror | None":
-    """The run's copy in an Optuna storage, where one is wanted.
-
-    Raises:
-        UsageError: the storage cannot be used, or holds another run under this name.
-    """
-    if study.config.optuna_storage is None:
-        return None
-    from nas.commands.optuna_mirror import OptunaMirror
-
-    keys = np.zeros(0, dtype=np.int64) if recorded is None else recorded.evaluations.keys
-    identity = fingerprints(study.resolved())
-    return OptunaMirror(study.config.optuna_storage, folder.resolve().name, study.problem, identity, keys)
+    return pool_of(study.config)
 
 
 def refuse_moving(manifest: Manifest, request: RunRequest) -> None:

@@ -204,6 +204,8 @@ def open_run(path: Path) -> OpenRun:
         raise PlasError(
             f"{path}: expected store layout {LAYOUT}, got {meta.get('layout')}; open it with the version that wrote it"
         )
+    if isinstance(meta["resolved"], dict):
+        meta["resolved"].pop("optuna_storage", None)  # the mirror of an earlier version's run
     check_description(path / FILE, meta, [*needed(), "evaluations"])
     resolved = _with_deltas(meta["resolved"])
     workload = workload_of(resolved)

@@ -70,7 +70,7 @@ from nas.study.study_laws import (
     notices_of_tokens,
     without_made,
 )
-from nas.study.value_parsers import NAMED, without_password
+from nas.study.value_parsers import NAMED
 from objectives.assessment import stating
 from objectives.device import Calibration
 from objectives.loss_law.law import Law
@@ -177,7 +177,6 @@ class Study:
             "known": [] if self.known is None else [KNOWN_FILE],
             "known_as": {},
             "executor": None,  # named again by whoever goes on with the run
-            "optuna_storage": self.config.optuna_storage and without_password(self.config.optuna_storage),
         }
         content["device_columns"] = None
         content["sustained"] = scenario.sustained and scenario.sustained.model_dump(mode="json")

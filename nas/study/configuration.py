@@ -374,10 +374,6 @@ class StudyConfig(BaseModel):
     """What an evaluation takes of what a cluster's workers declare, such as GPU: 1."""
     evaluation_timeout: Annotated[float | None, Field(gt=0), NONE, Key(SEARCH, unit="seconds"), FREE] = None
     """Time for one architecture, with workers or an executor."""
-    optuna_storage: Annotated[
-        Annotated[str, Field(min_length=1)] | None, NONE, Key(SEARCH), FREE, SingleRun("mirror single runs")
-    ] = None
-    """Database URL or journal file that the run is mirrored into, for optuna-dashboard."""
     seed: Annotated[int, Field(strict=True, ge=0, lt=2**32), Key(SEARCH, "--seed", kind=int), STRATEGY, RUN] = 0
     """Seed of the strategy."""
 
@@ -391,10 +387,10 @@ class StudyConfig(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _without_made(cls, raw: Any) -> Any:
-        """A recorded study has no tokens where its text makes them."""
+        """A recorded study has no tokens where its text makes them; earlier versions recorded that a run had no mirror."""
         if not isinstance(raw, Mapping):
             return raw
-        return {key: value for key, value in raw.items() if key not in IN_TEXT or value != "none"}
+        return {key: v for key, v in raw.items() if v != "none" or key not in (*IN_TEXT, "optuna_storage")}
 
     def head_bytes_at(self, precision: str) -> float | None:
         """Bytes per element of embedding and LM head in a precision, None: the format's own; those of int4 are of int4_kv8 too."""

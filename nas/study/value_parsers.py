@@ -129,11 +129,6 @@ def open_share(given: Any) -> float:
     return share
 
 
-def without_password(url: str) -> str:
-    """A database's address as it may be shown and kept."""
-    return re.sub(r"(://[^:/@]*):[^/]*@", r"\1@", url)
-
-
 def labelled(value: Any) -> Any:
     """Devices as they are listed, `a,b` or [a, b@15w, mine.yaml], by name: of a file its own without the folder.
 

@@ -26,7 +26,7 @@ from nas.search.assembly import assemble
 DESIGNS = 6  # of the check
 BARE = {"baselines": [], "applications": {}, "default_budget": "none", "calibration": "datasheet"}
 FREE = ("algo", "params", "seed", "evaluations", "time_limit", "stop_when_stable", "workers", "resources", "executor")
-FREE += ("asynchronous", "evaluation_timeout", "optuna_storage", "known", "known_as", "seed_from", "baselines")
+FREE += ("asynchronous", "evaluation_timeout", "known", "known_as", "seed_from", "baselines")
 FREE += ("applications", "laws", "residual_sd", "constraints", "penalty_weight", "name")
 ORIN, NANO, PHONE, BOARD = "jetson_agx_orin_64gb", "jetson_orin_nano_super_8gb", "snapdragon_8_elite", "raspberry_pi_5"
 MIXED = {

@@ -148,7 +148,6 @@ KEYS: dict[str, tuple[list[str], str]] = {
     "executor": (["'dask:tcp://host:8786'", "None"], "8786"),
     "resources": (["{'GPU': 1}"], "'GPU'"),
     "evaluation_timeout": (["600", "None"], "[600]"),
-    "optuna_storage": (["'sqlite:///a.db'", "None"], "3"),
     "seed": (["1"], "'1'"),
 }
 HEAD = """from pathlib import Path

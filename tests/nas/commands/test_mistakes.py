@@ -233,7 +233,6 @@ def test_a_strategy_without_its_extra_says_which(
         ("--algo", "sobol", "--set", "seed_from=missing.csv"),
         ("--algo", "nsga3", "--param", "divisions=200"),
         ("--out", "taken"),
-        ("--out", "new", "--set", "optuna_storage=sqlite:////nowhere/study.db"),
     ],
     ids=lambda flags: flags[-2].lstrip("-"),
 )

@@ -15,7 +15,7 @@ from nas.study.value_parsers import FREE
 
 MAY_DIFFER = {  # written out, so that a key that is made free is made so on purpose
     *("name", "evaluations", "time_limit", "stop_when_stable", "workers", "resources", "evaluation_timeout"),
-    *("optuna_storage", "executor", "auto", "only"),  # only: the space that a run records is narrowed already
+    *("executor", "auto", "only"),  # only: the space that a run records is narrowed already
 }
 
 

@@ -8,7 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import optuna
 import pytest
+from optuna.distributions import IntDistribution
+from optuna.storages.journal import JournalFileBackend, JournalStorage
 
 from nas.files.yaml_source import dump
 from nas.record.store import FILE, KNOWN
@@ -83,8 +86,21 @@ def lab(inside: Inside, tmp_path: Path, user_module: Callable[[str], str], tiny:
     return study
 
 
+SHAPE = ("depth", "width", "n_experts", "top_k", "expert_size", "n_kv_heads")
+
+
 def shape(row: dict[str, str]) -> tuple[str, ...]:
-    return tuple(row[name] for name in ("depth", "width", "n_experts", "top_k", "expert_size", "n_kv_heads"))
+    return tuple(row[name] for name in SHAPE)
+
+
+def told_to_optuna(lab: Study, name: str, storage: Any) -> None:
+    """The rows of the earlier run as trials of a study of this name."""
+    study = optuna.create_study(storage=storage, study_name=name, directions=["minimize"] * 2)
+    study.set_metric_names(["loss", lab.metric])
+    numbers = dict.fromkeys(SHAPE, IntDistribution(1, 100_000))
+    for row in lab.rows("first"):
+        params, values = {key: int(row[key]) for key in SHAPE}, [float(row["loss"]), float(row[lab.metric])]
+        study.add_trial(optuna.create_trial(params=params, distributions=numbers, values=values))
 
 
 @pytest.mark.parametrize(
@@ -156,9 +172,9 @@ def test_the_folder_holds_what_was_known(lab: Study, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_its_table_its_store_and_its_mirror_say_the_same(lab: Study, tmp_path: Path) -> None:
-    lab.ran("random", "mirrored", "--quiet", "--set", "optuna_storage=sqlite:///study.db")
-    lab.ran("random", "logged", "--quiet", "--set", "optuna_storage=study.log")
+def test_a_run_its_table_its_store_and_its_trials_say_the_same(lab: Study, tmp_path: Path) -> None:
+    told_to_optuna(lab, "one", "sqlite:///study.db")
+    told_to_optuna(lab, "one", JournalStorage(JournalFileBackend("study.log")))
     (tmp_path / "known.jsonl").write_text("".join(json.dumps(row) + "\n" for row in lab.rows("first")))
     sources = [
         "first",
@@ -178,7 +194,7 @@ def test_a_run_its_table_its_store_and_its_mirror_say_the_same(lab: Study, tmp_p
 
 def test_of_several_studies_in_a_storage_one_is_named(lab: Study) -> None:
     for name in ("one", "two"):
-        lab.ran("random", name, "--quiet", "--set", "optuna_storage=study.log")
+        told_to_optuna(lab, name, JournalStorage(JournalFileBackend("study.log")))
     answer = lab.run("nsga2", "run", "--set", "known=study.log")
     assert (answer.code, len(answer.err.splitlines())) == (2, 1), answer
     assert "expected one study, got one, two; name one: study.log#STUDY" in answer.err
