@@ -4,14 +4,13 @@ from dataclasses import replace
 
 from nas.answer.carried_study import write_with_study
 from nas.answer.under_laws import design_lines
-from nas.errors import InfeasibleError, UsageError
+from nas.errors import UsageError
 from nas.problem.objective import EXTRAPOLATION, Budget
 from nas.problem.problem import Problem
 from nas.search.assembly import Study, assemble, under_preset
 from nas.study.configuration import PAPER_APPLICATIONS
 from nas.study.layers import layered
 from nas.terminal.console import notice
-from nas.terminal.doors import command
 from nas.terminal.tables import show
 from plas_paper.prediction import candidate_columns, predict
 from plas_paper.request import TheoryRequest
@@ -27,20 +26,16 @@ def answer(request: TheoryRequest) -> None:
     """
     study = _study(request)
     problem = study.problem if request.application is None else _with_application(study, request.application)
-    prediction = predict(problem, request.width, exact=request.exact)
-    design = prediction.rounded.design
+    prediction = predict(problem, request.width)
     under = None
-    if study.laws and design is not None:
-        under = design_lines(problem, study.laws, problem.architectures(design.genotypes))
+    if study.laws:
+        under = design_lines(problem, study.laws, problem.architectures(prediction.best.genotypes))
     show(theory_document(prediction, under_preset(study, "device"), under), as_json=request.json)
-    if request.out is not None and (columns := candidate_columns(prediction)):
+    if request.out is not None:
+        columns = candidate_columns(prediction)
         write_with_study(request.out, columns, replace(study, problem=problem))
         if not request.quiet:
             notice(f"{len(columns['id'])} designs worth training written to {request.out}")
-    if prediction.rounded.design is None:
-        raise InfeasibleError(
-            f"theory: none of the {prediction.rounded.designs:,} designs tried meets the budgets; {command('run')} --algo exact says why"
-        )
 
 
 def _study(request: TheoryRequest) -> Study:

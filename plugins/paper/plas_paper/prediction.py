@@ -1,4 +1,4 @@
-"""Everything the theory says about one problem: the optimum, its bound, the rounded design, designs worth training; or why nothing fits."""
+"""Everything the theory says about one problem: the optimum, its bound, the best design, designs worth training; or why nothing fits."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -18,10 +18,9 @@ from plas_paper.costs import COSTS, LATENCIES
 from plas_paper.program import VARIABLES, Box
 from plas_paper.regimes import NormalisedBudgets, Regime, normalised, regimes
 from plas_paper.relaxation import Relaxation, relaxed
-from plas_paper.rounding import Rounded, genotypes, nearest_pairs, round_off
 from plas_paper.theory_problem import TheoryProblem, no_closed_form
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import AnyArray, BoolArray, FloatArray
+from search_spaces.arrays import AnyArray, BoolArray, FloatArray, IntArray
 
 NAMES = {"prefill_ms": ("P1", "P2", "P3"), "decode_ms": ("D1", "D2", "D3"), "tpot_ms": ("D1", "D2", "D3")}
 
@@ -30,6 +29,7 @@ LARGEST = 1e15  # milliseconds or GB: beyond, nothing is limited
 
 
 LOOKED_AT = 200  # designs whose losses are looked at before anything is solved
+PAIRS = 300  # (E, K) that are relaxed; of more, those nearest the program's activation rate
 
 
 @dataclass(frozen=True)
@@ -54,18 +54,12 @@ class CheckedForm:
 
 
 @dataclass(frozen=True, eq=False)
-class ExactAnswer:
-    """The exact discrete pick (one row), whether the rounded design lies on the exact frontier, how it was covered."""
-
-    pick: Evaluations
-    regret: float
-    on_frontier: bool
-    explanation: str
-
-
-@dataclass(frozen=True, eq=False)
 class Prediction:
-    """The theory's prediction for one problem; `no_forms`: why its law has no closed forms ("" where it has)."""
+    """The theory's prediction for one problem; `no_forms`: why its law has no closed forms ("" where it has).
+
+    best: the design of the lowest loss within the budgets (one row), of the exact `frontier` of loss and a latency; `covered`
+    says how it was found.
+    """
 
     theory: TheoryProblem
     width: float
@@ -75,8 +69,9 @@ class Prediction:
     no_forms: str
     whole: Relaxation
     operator: Relaxation | None
-    rounded: Rounded
-    exact: ExactAnswer | None
+    best: Evaluations
+    frontier: Evaluations
+    covered: str
 
 
 def _refuse_boundless(problem: Problem) -> None:
@@ -91,11 +86,11 @@ def _refuse_boundless(problem: Problem) -> None:
         )
 
 
-def predict(problem: Problem, width: float | None = None, *, exact: bool = True) -> Prediction:
+def predict(problem: Problem, width: float | None = None) -> Prediction:
     """The theory's answer for a problem's budgets.
 
     Raises:
-        UsageError: a law or a budget that the theory does not cover.
+        UsageError: a law, a budget or a space that the theory does not cover.
         InfeasibleError: nothing between the space's bounds, or no design, meets the budgets.
     """
     _refuse_boundless(problem)
@@ -116,9 +111,7 @@ def predict(problem: Problem, width: float | None = None, *, exact: bool = True)
     if whole is None:
         raise nothing_fits(theory) if width is None else nothing_between(theory, box, width)
     at = whole.optimum.point["width"]
-    rounded = round_off(theory)
-    if rounded.design is None and rounded.complete:
-        raise nothing_fits(theory)
+    best, frontier, covered = _best(theory)
     return Prediction(
         theory,
         at,
@@ -127,20 +120,30 @@ def predict(problem: Problem, width: float | None = None, *, exact: bool = True)
         closed_forms(theory, at),
         no_closed_form(problem.scenario.law),
         whole,
-        _with_operators(theory, rounded, width) if problem.scenario.latency == "operator" else None,
-        rounded,
-        _exact(theory, rounded) if exact else None,
+        with_operators(theory, width) if problem.scenario.latency == "operator" else None,
+        best,
+        frontier,
+        covered,
     )
 
 
-def _with_operators(theory: TheoryProblem, rounded: Rounded, width: float | None) -> Relaxation | None:
+def with_operators(theory: TheoryProblem, width: float | None) -> Relaxation | None:
     """The lowest relaxation of any (E, K), at one width if it is given; None where nothing of it meets the budgets."""
-    if width is None:
-        return rounded.lowest
-    pairs, _ = nearest_pairs(theory)
-    boxes = ((theory.box(pair=(experts, top_k)), (experts, top_k)) for experts, top_k in pairs.tolist())
-    relaxations = (relaxed(theory, box.fixed(width=width), pair) for box, pair in boxes)
+    relaxations = []
+    for experts, top_k in nearest_pairs(theory).tolist():
+        box = theory.box(pair=(experts, top_k))
+        relaxations.append(relaxed(theory, box if width is None else box.fixed(width=width), (experts, top_k)))
     return min((r for r in relaxations if r is not None), key=lambda r: r.bound, default=None)
+
+
+def nearest_pairs(theory: TheoryProblem) -> IntArray:
+    """The (E, K) to relax, (n, 2)."""
+    pairs = theory.pairs
+    whole = relaxed(theory, theory.box()) if len(pairs) > PAIRS else None
+    if whole is None:
+        return pairs
+    away = np.abs(np.log(pairs[:, 1] / pairs[:, 0]) - whole.optimum.logs[4])
+    return pairs[np.lexsort((pairs[:, 1], np.round(away, 2)))[:PAIRS]]
 
 
 def _at_width(theory: TheoryProblem, width: float) -> Box:
@@ -227,18 +230,15 @@ def _paper_rate(theory: TheoryProblem, form: ClosedForm) -> float | None:
     return cases.decode_dual_rate(eta, form.ffn_ratio, form.gqa, delta, paper_form=True)[0]
 
 
-def _exact(theory: TheoryProblem, rounded: Rounded) -> ExactAnswer | None:
-    """The exact pick under the same budgets, and the rounded design's distance from it and from the frontier."""
-    problem = theory.problem
+def _best(theory: TheoryProblem) -> tuple[Evaluations, Evaluations, str]:
+    """The exact pick within the budgets, the frontier of loss and the first latency, and how they were found."""
     metric = next((m for m in LATENCIES if m in theory.limits), next(iter(theory.limits)))
-    two = replace(problem, objectives=(built_in("loss"), built_in(metric)), queries=())
+    two = replace(theory.problem, objectives=(built_in("loss"), built_in(metric)), queries=())
     solution = solve_exactly(two, (PickRule(None),))
-    pick = solution.picks[0]
-    if pick is None or rounded.design is None:
-        return None
-    regret = float(rounded.design.metrics["loss"][0] - pick.metrics["loss"][0])
-    on_frontier = bool(np.isin(rounded.design.keys, solution.frontier.keys)[0])
-    return ExactAnswer(pick, regret, on_frontier, solution.explanation)
+    (pick,) = solution.picks
+    if pick is None:
+        raise nothing_fits(theory)
+    return pick, solution.frontier, solution.explanation
 
 
 def nothing_fits(theory: TheoryProblem) -> InfeasibleError:
@@ -263,13 +263,14 @@ def least_costs(theory: TheoryProblem) -> dict[str, float]:
 
     At one width and (E, K) every cost rises with depth, FFN size and KV heads, so that the smallest of each has the least of all.
     """
-    first = np.zeros(1, dtype=np.int64)
-    rows = [
-        genotypes(theory, (experts, top_k), width, first, first, first)
-        for width in range(len(theory.problem.space.widths))
-        for experts, top_k in theory.pairs.tolist()
-    ]
-    priced = theory.problem.priced(np.concatenate(rows))
+    space, rows = theory.problem.space, []
+    for width in range(len(space.widths)):
+        heads = space.kv_gene.nth[width, : space.kv_gene.counts[width]]
+        fewest = heads[np.argmin(space.kv_values[width, heads])]
+        for experts, top_k in theory.pairs.tolist():
+            places = np.searchsorted(space.experts, experts), np.searchsorted(space.top_ks, top_k)
+            rows.append((0, width, *places, space.ffn_gene.nth[width, 0], fewest))
+    priced = theory.problem.priced(np.array(rows, dtype=np.int64))
     return {metric: float(priced[metric].min()) for metric in theory.limits}
 
 
@@ -289,26 +290,13 @@ DIFFERENCES: dict[str, Callable[[Architectures, Architectures], BoolArray]] = {
 }
 
 
-def worth_training(prediction: Prediction) -> tuple[list[str], Evaluations] | None:
-    """Three to five designs with why each: the rounded one, the exact pick, the best of another sparsity, width, depth.
-
-    None where nothing feasible was found. The last three are the best among all that the rounding tried.
-    """
-    rounded = prediction.rounded
-    if rounded.design is None or rounded.tried is None:
-        return None
-    reasons, chosen = ["predicted"], rounded.design
-    exact = prediction.exact
-    if exact is not None:
-        if int(exact.pick.keys[0]) == int(chosen.keys[0]):
-            reasons = ["predicted; the exact optimum"]
-        else:
-            reasons, chosen = [*reasons, "the exact optimum"], joined(chosen, exact.pick)
+def worth_training(prediction: Prediction) -> tuple[list[str], Evaluations]:
+    """The best design, then the best on the frontier of another sparsity, width and depth; with why each."""
+    reasons, chosen, frontier = ["the best"], prediction.best, prediction.frontier
     problem = prediction.theory.problem
-    shapes, first = problem.architectures(rounded.tried.genotypes), problem.architectures(chosen.genotypes[:1])
+    shapes, first = problem.architectures(frontier.genotypes), problem.architectures(chosen.genotypes)
     for reason, differs in DIFFERENCES.items():
-        others = differs(shapes, first) & ~np.isin(rounded.tried.keys, chosen.keys)
-        pool = rounded.tried[others]
+        pool = frontier[differs(shapes, first) & ~np.isin(frontier.keys, chosen.keys)]
         row = best_row(pool, None)
         if row is not None:
             reasons, chosen = [*reasons, reason], joined(chosen, pool[row : row + 1])
@@ -322,11 +310,8 @@ def by_operators(problem: Problem, chosen: Evaluations, metric: str) -> FloatArr
 
 
 def candidate_columns(prediction: Prediction) -> Mapping[str, AnyArray]:
-    """The designs worth training as a candidate file: id, why, architecture, metrics; empty where there is none."""
-    worth = worth_training(prediction)
-    if worth is None:
-        return {}
-    reasons, chosen = worth
+    """The designs worth training as a candidate file: id, why, architecture, metrics."""
+    reasons, chosen = worth_training(prediction)
     shapes = prediction.theory.problem.architectures(chosen.genotypes)
     ids = [f"theory-{number}" for number in range(1, len(reasons) + 1)]
     return {"id": np.array(ids), "reason": np.array(reasons), **shapes.columns(), **chosen.metrics}

@@ -24,7 +24,6 @@ class TheoryRequest:
     out: Annotated[
         Path | None, Flag("--out", "Candidate file of the designs worth training, .csv or .jsonl.", brief=True)
     ] = None
-    exact: Annotated[bool, Flag("--no-exact", "Leave out the exact discrete optimum.")] = True
     flags: Annotated[
         Mapping[str, Any],
         Keys((SPACE, DEVICE)),

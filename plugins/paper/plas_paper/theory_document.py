@@ -18,10 +18,9 @@ from nas.problem.problem import Problem
 from nas.problem.wording import in_words
 from objectives.loss_law.law import Law
 from plas_paper.cases import decode_layer, memory_layer
-from plas_paper.prediction import CheckedForm, Prediction, by_operators, worth_training
+from plas_paper.prediction import PAIRS, CheckedForm, Prediction, by_operators, worth_training
 from plas_paper.regimes import MUCH
 from plas_paper.relaxation import Relaxation
-from plas_paper.rounding import PAIRS, Rounded
 
 CASES = {  # the binding budgets in each of the paper's cases
     "D1": "decode",
@@ -38,7 +37,7 @@ REGIMES = (
     *(Column(name, words=True) for name in ("budget", "binding", "paper's rule")),
     *(Column(name) for name in ("ratio η", "latency up to", "memory from")),
 )
-Worth = tuple[list[str], Evaluations] | None
+Worth = tuple[list[str], Evaluations]
 
 
 def theory_document(prediction: Prediction, on_device: Problem, under_laws: Sequence[str] | None = None) -> Document:
@@ -63,8 +62,8 @@ def theory_document(prediction: Prediction, on_device: Problem, under_laws: Sequ
             "The whole problem as a geometric program, inside the space's bounds: one global optimum",
             tuple(_programs(prediction)),
         ),
-        Section(f"The best design, {s.latency.replace('_', '-')} costs, any width", tuple(_rounded(prediction))),
-        *([] if worth is None else [_to_train(prediction, on_device, *worth)]),
+        Section(f"The best design, {s.latency.replace('_', '-')} costs, any width", tuple(_best(prediction))),
+        _to_train(prediction, on_device, *worth),
         *([Section("", tuple(under_laws))] if under_laws else []),
     ]
     laws = {} if under_laws is None else {"under_laws": under_laws}
@@ -216,42 +215,18 @@ def _price(prediction: Prediction, name: str, price: float) -> str:
     return f"{name} (−{price / limit:.3g} nats per {unit})"
 
 
-def _rounded(prediction: Prediction) -> Iterator[str]:
-    rounded, exact, problem = prediction.rounded, prediction.exact, prediction.theory.problem
-    if rounded.design is None:
-        yield f"none of {rounded.designs:,} designs tried is feasible"
-        return
-    yield _design(prediction, rounded.design.genotypes)
-    values = rounded.design.metrics
-    metrics = ", ".join(figure(problem, m, float(values[m][0])) for m in prediction.theory.limits)
-    yield f"loss {values['loss'][0]:.4f} nats, {metrics}; {_proven(rounded)}"
+def _best(prediction: Prediction) -> Iterator[str]:
+    values = prediction.best.metrics
+    metrics = ", ".join(figure(prediction.theory.problem, m, float(values[m][0])) for m in prediction.theory.limits)
+    yield _design(prediction, prediction.best.genotypes)
+    yield f"loss {values['loss'][0]:.4f} nats, {metrics}; no design of the space within the budgets is better: {prediction.covered}"
     yield from _active_experts(prediction)
-    if exact is not None:
-        on = "on the exact frontier" if exact.on_frontier else "not on the exact frontier"
-        yield f"exact optimum: loss {exact.pick.metrics['loss'][0]:.4f} nats, {_design(prediction, exact.pick.genotypes)}"
-        yield f"the best design above loses {exact.regret:.5f} nats to it and is {on}; {exact.explanation}"
 
 
 def _active_experts(prediction: Prediction) -> list[str]:
     """That the law itself keeps the active experts of the best design few, where it does."""
-    problem, design = prediction.theory.problem, prediction.rounded.design
-    return (
-        []
-        if design is None
-        else active_experts_lines(problem.scenario.law, problem.architectures(design.genotypes), "designs")
-    )
-
-
-def _proven(rounded: Rounded) -> str:
-    """The result of branch and bound, and its effort."""
-    assert rounded.design is not None
-    effort = f"{rounded.relaxations:,} relaxations, {rounded.designs:,} designs evaluated, {rounded.cut_off:,} parts of the space cut off"
-    if rounded.complete:
-        return f"no design of the space within the budgets is better: branch and bound closed ({effort})"
-    if not np.isfinite(rounded.bound):
-        return f"no bound: too many choices of experts for all ({effort})"
-    gap = float(rounded.design.metrics["loss"][0]) - rounded.bound
-    return f"no design below {rounded.bound:.4f} nats: stopped with a gap of {gap:.4f} nats ({effort})"
+    problem = prediction.theory.problem
+    return active_experts_lines(problem.scenario.law, problem.architectures(prediction.best.genotypes), "designs")
 
 
 def _design(prediction: Prediction, genotypes: Any) -> str:
@@ -279,7 +254,7 @@ def _to_train(prediction: Prediction, on_device: Problem, reasons: list[str], ch
 
 def _content(prediction: Prediction, worth: Worth) -> dict[str, Any]:
     """A prediction as plain content."""
-    rounded, exact, budgets = prediction.rounded, prediction.exact, prediction.budgets
+    budgets = prediction.budgets
     return {
         "limits": prediction.theory.limits,
         "normalised": asdict(budgets) | {name: getattr(budgets, name) for name in ("eta", "eta_p", "eta_p_plain")},
@@ -289,16 +264,12 @@ def _content(prediction: Prediction, worth: Worth) -> dict[str, Any]:
         "no_closed_forms": prediction.no_forms,
         "program": _program_content(prediction.whole),
         "operator_program": None if prediction.operator is None else _program_content(prediction.operator),
-        "rounded": {
-            "design": None if rounded.design is None else _row(prediction, rounded.design, 0),
+        "best": {
+            "design": _row(prediction, prediction.best, 0),
             "law_on_active_experts": _active_experts(prediction),
-            **{name: getattr(rounded, name) for name in ("bound", "relaxations", "cut_off", "designs", "complete")},
+            "how": prediction.covered,
         },
-        "exact": exact
-        and {"design": _row(prediction, exact.pick, 0), "regret": exact.regret, "on_frontier": exact.on_frontier},
-        "worth_training": []
-        if worth is None
-        else [{"reason": reason} | _row(prediction, worth[1], i) for i, reason in enumerate(worth[0])],
+        "worth_training": [{"reason": reason} | _row(prediction, worth[1], i) for i, reason in enumerate(worth[0])],
     }
 
 

@@ -204,7 +204,7 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["--model", "qwen2.5_0.5b"],
         ["run", "--select", "best", "--json"],
     ],
-    "theory": [["--no-exact", "--budget", "decode_ms=20"], ["--no-exact", "--json", "--budget", "memory_gb=2"]],
+    "theory": [["--budget", "decode_ms=20"], ["--json", "--budget", "memory_gb=2"]],
     "export": [
         ["run", "--out", "exported"],
         ["candidates.csv", "--out", "exported"],

@@ -330,6 +330,6 @@ def test_names_with_dollars_are_no_formulas_in_pictures(inside: Inside, finished
 
 def test_a_budget_beyond_everything_is_refused_by_the_theory(inside: Inside) -> None:
     for budget in ("decode_ms=1e300", "total_ms=1e16"):
-        answer = inside("theory", "--budget", budget, "--no-exact")
+        answer = inside("theory", "--budget", budget)
         assert answer.code == 2
         assert "expected a limit of at most 1e+15, got 1e+" in answer.err

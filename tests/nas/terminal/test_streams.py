@@ -18,7 +18,7 @@ COMMANDS = {
     "help": ["run", "--help"],
     "list": ["list", "forms"],
     "explain": ["explain", "--model", "qwen2.5_0.5b"],
-    "theory": ["theory", "--budget", "decode_ms=50", "--budget", "memory_gb=4", "--no-exact"],
+    "theory": ["theory", "--budget", "decode_ms=50", "--budget", "memory_gb=4"],
     "select": ["select", "run"],
     "mistake": ["select", "run", "--select", "nothing"],
     "usage": ["select", "run", "--rows", "many"],

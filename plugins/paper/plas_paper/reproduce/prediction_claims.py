@@ -5,7 +5,9 @@ from math import log
 
 import numpy as np
 
+from nas.exact.solution import solve as solve_exactly
 from nas.problem.objective import Budget
+from nas.problem.picks import PickRule
 from nas.study.baselines import baseline
 from nas.study.catalogue import load_device
 from objectives.dimensions import Dimensions
@@ -20,8 +22,6 @@ from plas_paper.reproduce.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN, Claim,
 from plas_paper.reproduce.latency_claims import EXAMPLE
 from plas_paper.reproduce.theory_claims import RATE, THEORY, optimum, setting, theory_problem, unbounded
 from plas_paper.reproduce.whole_spaces import PHASES, problem, whole
-from plas_paper.rounding import round_off
-from plas_paper.theory_problem import TheoryProblem
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray
 
@@ -73,11 +73,9 @@ def alignment() -> Claim:
 
 def overrun(metric: str, limit: float) -> float:
     """The cost of the best design by closed form under the operator model, as a share of the budget."""
-    made = problem(latency="closed_form")
-    rounded = round_off(TheoryProblem(replace(made, budgets=(Budget(metric, limit),))))
-    if rounded.design is None:
-        return float("nan")
-    return float(whole().metrics[metric][int(rounded.design.keys[0])]) / limit
+    made = replace(problem(latency="closed_form"), budgets=(Budget(metric, limit),))
+    (best,) = solve_exactly(made, (PickRule(None),)).picks
+    return float("nan") if best is None else float(whole().metrics[metric][int(best.keys[0])]) / limit
 
 
 def prefill_forms() -> Claim:
