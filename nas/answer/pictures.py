@@ -25,7 +25,6 @@ from nas.problem.objective import Objective
 from nas.problem.problem import Problem
 from search_spaces.arrays import FloatArray, IntArray
 
-MEDIAN = "#111111"  # where points are too many to see a line of their own colour
 MARKERS = "osD^vP"  # of devices beyond the colours
 NAME_WIDTH, NAME_HEIGHT = 4.9, 10.0  # points of a letter and a line of a pick's name
 NAME_DROPS = range(12, 90, 4)  # points below its mark where it may stand
@@ -34,16 +33,11 @@ VECTORS = 3_000  # points that an SVG holds as shapes; more become an image insi
 
 
 def draw_all(outcome: Outcome, folder: Path) -> None:
-    """Frontier, evolution of parameters along it, and convergence."""
+    """The frontier, where there is one to draw."""
     with styled(STYLE):
         inner_folder(folder.parent, folder.name)
-        if len(outcome.frontier) == 0:
-            return
-        if plot_axes(outcome.frontier.objectives) is not None:
+        if len(outcome.frontier) and plot_axes(outcome.frontier.objectives) is not None:
             save(frontier_figure(outcome), folder / "frontier")
-            save(evolution_figure(outcome), folder / "evolution")
-        if (found := plot_data.convergence(outcome)) is not None:
-            save(convergence_figure(outcome, found), folder / "convergence")
 
 
 def frontier_figure(outcome: Outcome) -> Figure:
@@ -51,7 +45,9 @@ def frontier_figure(outcome: Outcome) -> Figure:
     axes_names = plot_axes(outcome.frontier.objectives)
     assert axes_names is not None
     across, up = axes_names
-    figure, ax = framed(4.2)
+    figure = Figure(figsize=(6.4, 4.2))  # with fixed margins: a layout engine would take seconds
+    figure.subplots_adjust(left=0.105, right=0.985, bottom=0.47 / 4.2, top=1 - 0.28 / 4.2)
+    ax = figure.add_subplot()
     _mark_evaluated(ax, outcome, across, up)
     _mark_beyond(ax, outcome, across, up)
     _mark_exact(ax, outcome, across, up)
@@ -68,15 +64,8 @@ def frontier_figure(outcome: Outcome) -> Figure:
     return figure
 
 
-def framed(height: float, left: float = 0.105) -> tuple[Figure, Axes]:
-    """A figure of one panel, 6.4 inches wide, with fixed margins in inches (a layout engine would take seconds)."""
-    figure = Figure(figsize=(6.4, height))
-    figure.subplots_adjust(left=left, right=0.985, bottom=0.47 / height, top=1 - 0.28 / height)
-    return figure, figure.add_subplot()
-
-
 def headed(figure: Figure, ax: Axes, text: str) -> None:
-    """A line above the top panel; a title of matplotlib's would measure every label of every panel to find its place."""
+    """A line above the panel; a title of matplotlib's would measure every label to find its place."""
     place = ax.get_position()
     size = 9.0 * FULL_LINE / max(len(text), FULL_LINE)
     figure.text(place.x0, place.y1 + 0.06 / figure.get_figheight(), text, va="bottom", color="#555555", fontsize=size)
@@ -195,45 +184,6 @@ def _clear(ax: Axes, at: tuple[float, float], name: str, taken: list[tuple[float
             taken.append((left, right, y - drop))
             return float(drop)
     return None
-
-
-def evolution_figure(outcome: Outcome) -> Figure:
-    """How depth, width, experts, FFN ratio and KV heads change along the frontier."""
-    axes_names = plot_axes(outcome.frontier.objectives)
-    assert axes_names is not None
-    x, parameters = plot_data.evolution(outcome, plot_data.thinned(len(outcome.frontier)), axes_names[0])
-    drawn = plot_data.evolving(outcome)
-    figure, many = Figure(figsize=(6.4, 7.2 * len(drawn) / 5)), len(x) > VECTORS
-    figure.subplots_adjust(left=0.11, right=0.98, bottom=0.07, top=0.95, hspace=0.16)
-    panels: Sequence[Axes] = figure.subplots(len(drawn), 1, sharex=True)
-    dots: Any = {"s": 3 if many else 7, "color": FRONTIER, "alpha": 0.2 if many else 0.45, "linewidths": 0}
-    for ax, (name, text) in zip(panels, drawn, strict=True):
-        ax.plot(
-            x, plot_data.running_median(parameters[name]), color=MEDIAN if many else FRONTIER, linewidth=1.2, zorder=3
-        )
-        ax.scatter(x, parameters[name], rasterized=many, **dots)
-        ax.set_ylabel(text)
-        ax.yaxis.set_label_coords(-0.075, 0.5)
-        ax.xaxis.set_visible(ax is panels[-1])
-    _scale_axis(panels[-1], outcome.study.problem, axes_names[0])
-    panels[-1].set_xlabel(label(axes_names[0]))
-    headed(figure, panels[0], f"{subtitle(outcome)}; line: running median")
-    return figure
-
-
-def convergence_figure(outcome: Outcome, found: plot_data.Convergence) -> Figure:
-    """Hypervolume gap to exact, or hypervolume, over distinct evaluations."""
-    figure, ax = framed(3.4, left=0.13)
-    ax.plot(found.counts, found.values, marker="o", markersize=3, color=FRONTIER)
-    ax.set_xscale("log")
-    plain_decades(ax.xaxis)
-    if found.to_exact:
-        ax.set_yscale("log")
-        plain_decades(ax.yaxis)
-    ax.set_ylabel(found.label)
-    ax.set_xlabel("Distinct architectures evaluated")
-    headed(figure, ax, f"{outcome.study.config.algo}, seed {outcome.study.config.seed}: {subtitle(outcome)}")
-    return figure
 
 
 #: Each is told apart from white and from near black: 3 to 1 at least, and dots of what was evaluated stay behind.

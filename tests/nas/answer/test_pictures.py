@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from nas.answer import plot_data as drawn_numbers
 from nas.answer.outcome import Outcome
 from nas.answer.palette import PICK, STYLE
-from nas.answer.pictures import draw_all, framed, frontier_figure, headed
+from nas.answer.pictures import draw_all, frontier_figure, headed
 from nas.answer.plot_data import running_median, thinned, volume_over_time
 from nas.files.figures import plain_decades, styled
 
@@ -51,16 +51,16 @@ CASES: dict[str, tuple[tuple[Any, ...], dict[str, Any], set[str]]] = {
     "three objectives": (
         (60,),
         {"objectives": ["loss", "total_ms", "memory_gb"]},
-        named("frontier", "evolution", "convergence"),
+        named("frontier"),
     ),
     "one point": (
         (1,),
         {"objectives": ["total_ms", "memory_gb"], "baselines": []},
-        named("frontier", "evolution", "convergence"),
+        named("frontier"),
     ),
-    "one objective": ((30,), {"objectives": ["loss"]}, named("convergence")),
+    "one objective": ((30,), {"objectives": ["loss"]}, set()),
     "nothing feasible": ((30,), {"budgets": {"total_ms": 1e-6}}, set()),
-    "exact": ((None,), {"algo": "exact", "applications": {}}, named("frontier", "evolution")),
+    "exact": ((None,), {"algo": "exact", "applications": {}}, named("frontier")),
 }
 
 
@@ -77,7 +77,7 @@ def test_the_frontier_picture_marks_baselines_and_picks_and_says_its_units(
     concluded: Concluded, tmp_path: Path
 ) -> None:
     draw_all(concluded(120), tmp_path)
-    assert drawn(tmp_path) == named("frontier", "evolution", "convergence")
+    assert drawn(tmp_path) == named("frontier")
     said = texts(tmp_path / "frontier.svg")
     for part in (
         "Qwen2.5-0.5B*",
@@ -89,9 +89,6 @@ def test_the_frontier_picture_marks_baselines_and_picks_and_says_its_units(
         "Jetson AGX Orin",
     ):
         assert part in said, part
-    evolution = texts(tmp_path / "evolution.svg")
-    for part in ("Depth (layers)", "Width", "Experts E", "FFN ratio r", "KV heads"):
-        assert part in evolution, part
 
 
 @pytest.mark.parametrize("asked", [4, 16])
@@ -137,8 +134,8 @@ def test_an_axis_within_a_decade_has_more_numbers_than_one_over_several() -> Non
 
 def test_the_same_outcome_draws_the_same_svg(concluded: Concluded, tmp_path: Path) -> None:
     for name in ("a", "b"):
-        draw_all(concluded(25, objectives=["loss"]), tmp_path / name)
-    svg = "convergence.svg"
+        draw_all(concluded(25), tmp_path / name)
+    svg = "frontier.svg"
     assert (tmp_path / "a" / svg).read_bytes() == (tmp_path / "b" / svg).read_bytes()
 
 
@@ -148,7 +145,7 @@ def test_a_users_metric_with_negative_values_is_drawn(
 ) -> None:
     name = user_module("def fn(a):\n    return -a.depth / 3\n") + ":fn"
     draw_all(concluded(40, objectives=["loss", name]), tmp_path / "plots")
-    assert drawn(tmp_path / "plots") == named("frontier", "evolution", "convergence")
+    assert drawn(tmp_path / "plots") == named("frontier")
 
 
 def test_huge_runs_are_thinned_to_what_can_be_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,7 +177,8 @@ def test_convergence_never_falls_and_ends_with_everything(count: int, concluded:
 
 def test_the_line_above_a_picture_is_not_cut() -> None:
     text = "Snapdragon 8 Elite Gen 5, Hexagon NPU, 16 GB LPDDR5X, q4_k_m, 1,024 tokens in, 128 out, edge2026 space; line: running median"
-    figure, ax = framed(3.4, left=0.13)
+    figure = Figure(figsize=(6.4, 3.4))
+    ax = figure.add_subplot()
     headed(figure, ax, text)
     drawn = figure.texts[0].get_window_extent(FigureCanvasAgg(figure).get_renderer())
     assert drawn.x1 <= figure.bbox.x1

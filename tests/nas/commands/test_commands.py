@@ -149,12 +149,7 @@ def test_a_study_of_ones_own_runs_from_files_in_the_folder(
         "summary.json",
     ):
         assert (folder / name).stat().st_size, name
-    assert {p.name for p in (folder / "plots").iterdir()} >= {
-        "frontier.png",
-        "frontier.svg",
-        "evolution.png",
-        "convergence.svg",
-    }
+    assert {p.name for p in (folder / "plots").iterdir()} == {"frontier.png", "frontier.svg"}
     found = rows(folder / "evaluations.csv")
     assert len(found) == 40
     assert all(float(row["mymod:energy"]) == int(row["depth"]) * int(row["width"]) / 1e3 for row in found)
