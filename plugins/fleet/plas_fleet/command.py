@@ -1,4 +1,4 @@
-"""The work of `fleet`: cases solved together, printed, drawn and kept in a folder."""
+"""The work of `fleet`: cases solved together, printed and kept in a folder."""
 
 import shutil
 import time
@@ -7,7 +7,6 @@ from typing import Any
 
 from nas.errors import InfeasibleError
 from nas.files import yaml_source
-from nas.files.own_files import drawing
 from nas.files.tables import write
 from nas.record import folder as run_folder
 from nas.record.folder import Manifest
@@ -72,25 +71,16 @@ def answer_of(cases: Cases, asked: FleetConfig, *, quiet: bool = True) -> FleetA
 def _keep(
     folder: Path, request: FleetRequest, content: dict[str, Any], found: FleetAnswer, stage: Stages, begin: float
 ) -> None:
-    """Configuration, tables, pictures, page, manifest."""
+    """Configuration, tables, page, manifest."""
     manifest = Manifest(folder, {"command": "fleet", "state": "running", "started": run_folder.now()})
     manifest.update(versions=run_folder.versions(), cases=len(found.fleets.cases))
     write(folder / "config.yaml", yaml_source.dump(content))
     stage("writing tables")
     write_tables(folder, found)
     if request.plots:
-        stage("drawing pictures and page")
-        if found.described:
-            _draw(folder, found)
+        stage("writing the page")
         write(folder / "report.html", fleet_page(folder.resolve().name, found, content))
     manifest.update(state="finished", ended=run_folder.now(), seconds=round(time.monotonic() - begin, 3))
-
-
-def _draw(folder: Path, found: FleetAnswer) -> None:
-    from plas_fleet.pictures import draw_all
-
-    with drawing(folder, "tables") as plots:
-        draw_all(found, plots)
 
 
 def _say(request: FleetRequest, found: FleetAnswer, folder: Path) -> None:

@@ -1,7 +1,6 @@
 """The page of a fleet: what each further model buys, who is served by what, the models."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from nas.pages.page import configuration, element, footer, page, paragraphs, section, section_html, text
@@ -18,11 +17,8 @@ def fleet_page(name: str, answer: FleetAnswer, resolved: Mapping[str, Any]) -> s
     """
     sections = []
     if answer.described:
-        from plas_fleet.pictures import figures
-
-        value = value_section(answer)
-        sections = [replace(value, parts=(*value.parts, *figures(answer)))]
-        sections += [*(fleet_section(answer, each) for each in reversed(answer.described)), sure_section(answer)]
+        fleets = (fleet_section(answer, each) for each in reversed(answer.described))
+        sections = [value_section(answer), *fleets, sure_section(answer)]
     repeat = element("pre", text(f"plas fleet {in_a_command(name)}")), configuration(resolved)
     main = element("main", *map(section_html, sections), section("Repeat it", *repeat), id="main")
     body = element("header", element("h1", text(name)), paragraphs(opening_lines(answer), "quiet")) + main + footer()

@@ -43,7 +43,7 @@ class FleetRequest:
     ] = field(default_factory=dict)
     settings: Annotated[tuple[str, ...], Settings] = ()
     out: Annotated[Path | None, Flag("--out", "New folder; default runs/fleet-NAME, never overwritten.")] = None
-    plots: Annotated[bool, Flag("--no-plots", "Leave pictures and report.html out.")] = True
+    plots: Annotated[bool, Flag("--no-plots", "Leave report.html out.")] = True
     quiet: Annotated[bool, Quiet] = False
     json: Annotated[bool, Json] = False
 

@@ -1,4 +1,4 @@
-"""The work of `devices`: cases solved and compared, models ranked, printed, drawn and kept in a folder that repeats it."""
+"""The work of `devices`: cases solved and compared, models ranked, printed and kept in a folder that repeats it."""
 
 import time
 from collections.abc import Sequence
@@ -8,7 +8,6 @@ from typing import Any
 from nas.errors import InfeasibleError
 from nas.files import yaml_source
 from nas.files.faults import Faults
-from nas.files.own_files import drawing
 from nas.files.tables import write
 from nas.problem.objective import is_rate
 from nas.record import folder as run_folder
@@ -94,7 +93,7 @@ def _keep(
     stage: Stages,
     begin: float,
 ) -> None:
-    """Configuration, tables, pictures, manifest."""
+    """Configuration, tables, page, manifest."""
     manifest = Manifest(folder, {"command": "devices", "state": "running", "started": run_folder.now()})
     manifest.update(versions=run_folder.versions(), cases=len(cases.cases))
     content = resolved(wanted, cases)
@@ -102,12 +101,7 @@ def _keep(
     stage("writing tables")
     write_tables(folder, study, models)
     if request.plots:
-        stage("drawing pictures and page")
-        if study is not None:
-            from plas_range.pictures import draw_all
-
-            with drawing(folder, "tables") as plots:
-                draw_all(study, plots)
+        stage("writing the page")
         write(folder / "report.html", devices_page(folder.resolve().name, study, models, content))
     manifest.update(state="finished", ended=run_folder.now(), seconds=round(time.monotonic() - begin, 3))
 

@@ -63,6 +63,6 @@ class DevicesRequest:
     out: Annotated[
         Path | None, Flag("--out", "New folder; default runs/devices-NAME, never overwritten.", brief=True)
     ] = None
-    plots: Annotated[bool, Flag("--no-plots", "Leave pictures and report.html out.")] = True
+    plots: Annotated[bool, Flag("--no-plots", "Leave report.html out.")] = True
     quiet: Annotated[bool, Quiet] = False
     json: Annotated[bool, Json] = False

@@ -193,7 +193,6 @@ def written(
 ) -> Callable[[str], Path]:
     """The report of a small run (see STUDIES), of several, of a comparison or a device study."""
     monkeypatch.setattr("nas.compare.pictures.draw_all", lambda *_: None)
-    monkeypatch.setattr("plas_range.pictures.draw_all", lambda *_: None)
 
     def of(kind: str) -> Path:
         if kind in STUDIES:

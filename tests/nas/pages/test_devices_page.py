@@ -18,9 +18,8 @@ ODD = "$x</script><b>"
 
 
 @pytest.fixture
-def made(tmp_path: Path, inside: Inside, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+def made(tmp_path: Path, inside: Inside) -> Callable[..., Path]:
     """The folder of a device study with its page, without pictures."""
-    monkeypatch.setattr("plas_range.pictures.draw_all", lambda *_: None)
 
     def run(*flags: str) -> Path:
         answer = inside("devices", *flags, "--quiet", "--out", tmp_path / "study")

@@ -20,9 +20,8 @@ driver, page = browser.driver, browser.page  # fixtures
 
 
 @pytest.fixture
-def written(inside: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Path:
+def written(inside: Callable[..., Any]) -> Path:
     """The page of a small fleet."""
-    monkeypatch.setattr("plas_fleet.pictures.draw_all", lambda *_: None)
     assert inside("fleet", "--devices", DEVICES, "--quiet", "--out", "fleet").code == 0
     return Path("fleet/report.html")
 

@@ -1,4 +1,4 @@
-"""Recompute every claim of the paper, with a verdict each: a Markdown page with pictures."""
+"""Recompute every claim of the paper, with a verdict each: a Markdown page."""
 
 from nas.files.import_rights import Right
 from nas.terminal.parser import command

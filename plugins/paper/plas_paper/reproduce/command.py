@@ -1,4 +1,4 @@
-"""The work of `reproduce`: claims recomputed, their page in Markdown with pictures, or as JSON."""
+"""The work of `reproduce`: claims recomputed, their page in Markdown, or as JSON."""
 
 from dataclasses import asdict
 
@@ -15,18 +15,15 @@ def reproduce(request: ReproduceRequest) -> None:
     Raises:
         PlasError: the folder cannot be written.
     """
-    from plas_paper.reproduce.drawing import draw
-
     found = page.reproduction()
     if request.json:
         say_json(in_numbers(found))
         return
-    images = request.out.parent / "images"
-    write(request.out, page.page(found, draw(images), "images"))
+    write(request.out, page.page(found))
     for verdict, count in found.verdicts.items():
         say(f"{count:3d}  {verdict}")
     if not request.quiet:
-        notice(f"{request.out} and its pictures in {images} written")
+        notice(f"{request.out} written")
 
 
 def in_numbers(found: page.Reproduction) -> dict[str, object]:

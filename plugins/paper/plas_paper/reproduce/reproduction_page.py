@@ -37,8 +37,8 @@ def reproduction() -> Reproduction:
     return Reproduction(sections, rows(), corrections())
 
 
-def page(found: Reproduction, pictures: dict[str, str], folder: str) -> str:
-    """The page; pictures lie in `folder` beside it."""
+def page(found: Reproduction) -> str:
+    """The page."""
     lines = [
         "# The paper's claims, recomputed",
         "",
@@ -60,10 +60,7 @@ def page(found: Reproduction, pictures: dict[str, str], folder: str) -> str:
             *_table(("claim", "label", "verdict", "what we find", "command"), _claim_rows(claims, shared)),
             "",
         ]
-    lines += ["## What the paper leaves open", "", *_table(HEADER, found.sensitivity), "", "## Pictures", ""]
-    for name, caption in pictures.items():
-        lines += [f"![{caption}]({folder}/{name})", "", f"*{caption}*", ""]
-    lines += ["## Every correction", ""]
+    lines += ["## What the paper leaves open", "", *_table(HEADER, found.sensitivity), "", "## Every correction", ""]
     said = {claim.found: claim.text for claims in found.sections.values() for claim in claims}
     numbered = [(str(i), c.label, c.paper, _holds(c, said)) for i, c in enumerate(found.corrections, 1)]
     return "\n".join([*lines, *_table(("#", "label", "the paper", "what holds"), numbered), ""])

@@ -11,6 +11,6 @@ from nas.terminal.flags import Flag, Json, Quiet
 class ReproduceRequest:
     """The page to write."""
 
-    out: Annotated[Path, Flag("--out", "Page to write; images/ goes beside it.")] = Path("reproduction.md")
+    out: Annotated[Path, Flag("--out", "Page to write.")] = Path("reproduction.md")
     quiet: Annotated[bool, Quiet] = False
     json: Annotated[bool, Json] = False

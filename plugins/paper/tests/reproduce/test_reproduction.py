@@ -139,7 +139,7 @@ def test_all_corrections_with_their_numbers() -> None:
 def test_a_command_that_rows_share_is_said_once_above_them() -> None:
     stated = list(statements().values())[:3]
     alike = [Claim(one, HOLDS, "Ours.") for one in stated[:2]] + [Claim(stated[2], HOLDS, "Ours.", "plas run")]
-    text = page(Reproduction({"Theory": alike, "Costs": alike[2:]}, [], []), {}, "images")
+    text = page(Reproduction({"Theory": alike, "Costs": alike[2:]}, [], []))
     assert text.count("`plas reproduce`") == 1 + 1  # once in the head, once above the table
     assert text.count("| `plas run` |") == 2
     assert text.count("| Ours. |  |") == 2
