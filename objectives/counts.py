@@ -84,12 +84,12 @@ def _counted(x: Dimensions) -> ParameterGroups:
     if x.layout is not None:
         return _of_layout(x, x.layout.blocks)
     a, d, kinds, none = x.architectures, x.width, x.kinds, np.zeros(len(x.architectures))
-    shared = none if x.shared is None else x.shared
+    shared = none if x.shared_expert_size is None else x.shared_expert_size
     vocabulary = none if x.vocabulary is None else x.vocabulary
     one = (x.before_activation + 1.0) * d
     expert = kinds.expert_layers * one * x.expert_size
     tables = np.where(a.tied, 1.0, 2.0)
-    queries = 2.0 if x.gate is None else 2.0 + x.gate
+    queries = 2.0 if x.attention_gate is None else 2.0 + x.attention_gate
     return ParameterGroups(
         attention=_attention(x, queries),
         mixers=none if kinds.alike else _mixers(x),

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from objectives.layer_kinds import LayerKinds
+from objectives.layer_kinds import LayerKinds, as_floats, as_floats_if_any, floats, floats_if_any
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import AnyArray, FloatArray, derived
+from search_spaces.arrays import FloatArray, derived
 from search_spaces.columns import any_of, names_of
 from search_spaces.layer_kinds import KIND_DEFAULTS, OF_BLOCKS, Block, read_blocks
 
@@ -40,10 +40,29 @@ class Layout:
 
 
 class Dimensions:
-    """Float views of a batch's columns, made when first used; products of integers stay exact."""
+    """Float views of a batch's columns, each (n,), made when first used; products of integers stay exact.
+
+    Of a column that few designs have: None if no row has it.
+    """
 
     def __init__(self, architectures: Architectures) -> None:
         self.architectures = architectures
+
+    depth = as_floats("depth")  # l
+    width = as_floats("width")  # d
+    n_heads = as_floats("n_heads")  # n_h
+    query_dim = as_floats("query_dim")  # d_q
+    kv_dim = as_floats("kv_dim")  # d_m
+    n_experts = as_floats("n_experts")  # E
+    top_k = as_floats("top_k")  # K
+    expert_size = as_floats("expert_size")  # m = r_single · d
+    dense_size = as_floats("dense_size")  # of the FFN in layers without experts
+    latent_size = as_floats("latent_size")  # r, elements of the vector without position
+    latent_queries = as_floats("latent_queries")  # of the latent vector of queries, 0 where these are projected at once
+    vocabulary = as_floats_if_any("vocabulary")  # V
+    shared_expert_size = as_floats_if_any("shared_expert_size")
+    attention_gate = as_floats_if_any("attention_gate")  # 1 where attention has an output gate, else 0
+    index_dim = as_floats_if_any("index_dim")  # features of the key with which an indexer chooses tokens
 
     @derived
     def layout(self) -> Layout | None:
@@ -73,64 +92,14 @@ class Dimensions:
             yield rows, self if n <= most else Dimensions(self.architectures[rows])
 
     @derived
-    def depth(self) -> FloatArray:
-        """l."""
-        return _float(self.architectures.depth)
-
-    @derived
-    def width(self) -> FloatArray:
-        """d."""
-        return _float(self.architectures.width)
-
-    @derived
-    def n_heads(self) -> FloatArray:
-        """n_h."""
-        return _float(self.architectures.n_heads)
-
-    @derived
-    def query_dim(self) -> FloatArray:
-        """d_q."""
-        return _float(self.architectures.query_dim)
-
-    @derived
-    def kv_dim(self) -> FloatArray:
-        """d_m."""
-        return _float(self.architectures.kv_dim)
-
-    @derived
-    def n_experts(self) -> FloatArray:
-        """E."""
-        return _float(self.architectures.n_experts)
-
-    @derived
-    def top_k(self) -> FloatArray:
-        """K."""
-        return _float(self.architectures.top_k)
-
-    @derived
-    def expert_size(self) -> FloatArray:
-        """m = r_single · d."""
-        return _float(self.architectures.expert_size)
-
-    @derived
     def activated_size(self) -> FloatArray:
         """K · m = r · d."""
         return self.top_k * self.expert_size
 
     @derived
-    def shared(self) -> FloatArray | None:
-        """Shared-expert size, or None when no row has one."""
-        return _if_any(self.architectures.shared_expert_size)
-
-    @derived
-    def vocabulary(self) -> FloatArray | None:
-        """V, or None when no row has one."""
-        return _if_any(self.architectures.vocabulary)
-
-    @derived
     def sparse(self) -> FloatArray:
         """1 where E > 1, else 0."""
-        return _float(self.architectures.n_experts > 1)
+        return floats(self.architectures.n_experts > 1)
 
     @derived
     def kinds(self) -> LayerKinds:
@@ -138,81 +107,56 @@ class Dimensions:
         return LayerKinds(self.architectures)
 
     @derived
-    def dense_size(self) -> FloatArray:
-        """Size of the FFN in layers without experts."""
-        return _float(self.architectures.dense_size)
-
-    @derived
-    def gate(self) -> FloatArray | None:
-        """1 where attention has an output gate, else 0; None when no row has one."""
-        return _if_any(self.architectures.attention_gate)
-
-    @derived
     def own_heads(self) -> FloatArray | None:
         """1 where layers of full attention have their own heads, else 0; None if no row does."""
-        return _if_any(self.architectures.full_head_dim > 0)
+        return floats_if_any(self.architectures.full_head_dim > 0)
 
     @derived
     def full_query_dim(self) -> FloatArray:
         """Features of queries in layers of full attention with heads of their own."""
-        return _float(self.architectures.n_heads * self.architectures.full_head_dim)
+        return floats(self.architectures.n_heads * self.architectures.full_head_dim)
 
     @derived
     def full_kv_dim(self) -> FloatArray:
         """Features of keys, and of values, in such layers."""
-        return _float(self.architectures.full_kv_heads * self.architectures.full_head_dim)
+        return floats(self.architectures.full_kv_heads * self.architectures.full_head_dim)
 
     @derived
     def full_kv_projections(self) -> FloatArray:
         """Projections of keys and values in such layers: 1 where one serves both, else 2."""
-        return 2.0 - _float(self.architectures.keys_are_values)
+        return 2.0 - floats(self.architectures.keys_are_values)
 
     @derived
     def latent(self) -> FloatArray | None:
         """1 where attention keeps a latent vector, else 0; None when no row does."""
-        return _if_any(self.architectures.latent_size > 0)
-
-    @derived
-    def latent_size(self) -> FloatArray:
-        """r, elements of the vector without position."""
-        return _float(self.architectures.latent_size)
+        return floats_if_any(self.architectures.latent_size > 0)
 
     @derived
     def latent_kept(self) -> FloatArray:
         """Elements that latent attention keeps of a token: r and the key's part with position."""
-        return self.latent_size + _float(self.architectures.latent_rope)
-
-    @derived
-    def index_dim(self) -> FloatArray | None:
-        """Features of the key with which an indexer chooses tokens; None if no row has one."""
-        return _if_any(self.architectures.index_dim)
+        return self.latent_size + floats(self.architectures.latent_rope)
 
     @derived
     def index_queries(self) -> FloatArray:
         """Features of an indexer's queries, summed over heads."""
-        return _float(self.architectures.index_heads * self.architectures.index_dim)
-
-    @derived
-    def latent_queries(self) -> FloatArray:
-        """Size of the latent vector of queries, 0 where queries are projected at once."""
-        return _float(self.architectures.latent_queries)
+        return floats(self.architectures.index_heads * self.architectures.index_dim)
 
     @derived
     def latent_plain(self) -> FloatArray:
         """n_h times a key's features without position."""
-        return _float(self.architectures.n_heads * (self.architectures.head_dim - self.architectures.latent_rope))
+        return floats(self.architectures.n_heads * (self.architectures.head_dim - self.architectures.latent_rope))
 
     @derived
     def latent_values(self) -> FloatArray:
         """n_h times a value's features."""
-        return _float(self.architectures.n_heads * self.architectures.value_dim)
+        return floats(self.architectures.n_heads * self.architectures.value_dim)
 
     @derived
     def norms(self) -> FloatArray:
         """Norms per layer."""
         if self.layout is not None:
             return sum(block.norms * block.depth for block in self.layout.blocks) / self.depth
-        return _float(self.architectures.norms_per_layer)
+        return floats(self.architectures.norms_per_layer)
 
     @derived
     def residuals(self) -> FloatArray | float:
@@ -222,7 +166,7 @@ class Dimensions:
     @derived
     def before_activation(self) -> FloatArray | float:
         """Matrices of an FFN before its activation: two with a gate, one without."""
-        return 2.0 - _float(self.architectures.ungated_ffn) if any_of(self.architectures.ungated_ffn) else 2.0
+        return 2.0 - floats(self.architectures.ungated_ffn) if any_of(self.architectures.ungated_ffn) else 2.0
 
     def touched_experts(self, tokens: float, overlap: float = 0.0) -> FloatArray:
         """Return A = E·(1 − (1 − K/E)^T'): expected distinct experts of T tokens under uniform routing, (n,).
@@ -234,14 +178,6 @@ class Dimensions:
             return self.top_k
         independent = 1.0 + (1.0 - overlap) * (tokens - 1.0)
         return self.n_experts * (1.0 - (1.0 - self.top_k / self.n_experts) ** independent)
-
-
-def _float(column: AnyArray) -> FloatArray:
-    return np.ascontiguousarray(column, dtype=np.float64)
-
-
-def _if_any(column: AnyArray) -> FloatArray | None:
-    return _float(column) if any_of(column) else None
 
 
 def kv_cache_bytes(x: Dimensions, context: int, per_element: float) -> FloatArray:

@@ -4,6 +4,8 @@ A cost of a layer is the mean over all layers, so that depth times it is the cos
 have counts with their share. Where every layer is alike shares are exactly 1 and 0.
 """
 
+from typing import Any
+
 import numpy as np
 
 from search_spaces.architectures import Architectures
@@ -15,6 +17,47 @@ SCAN_FLOPS = {"no": 0.0, "deltanet": 7.0, "mamba2": 5.0}  # per token and elemen
 STATE_BYTES = 4.0  # a recurrence is kept in 32 bits
 
 
+def floats(column: AnyArray) -> FloatArray:
+    """A column as floats, (n,)."""
+    return np.ascontiguousarray(column, dtype=np.float64)
+
+
+def floats_if_any(column: AnyArray) -> FloatArray | None:
+    """A column as floats, (n,); None if no row has anything."""
+    return floats(column) if any_of(column) else None
+
+
+def as_floats(name: str) -> derived[Any, FloatArray]:
+    """The `architectures`' column of that name as floats, made when first used."""
+
+    def column(x: Any) -> FloatArray:
+        return floats(getattr(x.architectures, name))
+
+    column.__name__ = name
+    return derived(column)
+
+
+def as_floats_if_any(name: str) -> derived[Any, FloatArray | None]:
+    """The same; None if no row has anything."""
+
+    def column(x: Any) -> FloatArray | None:
+        return floats_if_any(getattr(x.architectures, name))
+
+    column.__name__ = name
+    return derived(column)
+
+
+def as_share(name: str, layers: str) -> derived[Any, FloatArray | None]:
+    """The share of the layers that a column counts."""
+
+    def share(kinds: Any) -> FloatArray | None:
+        found: FloatArray | None = kinds._share(getattr(kinds.architectures, layers))
+        return found
+
+    share.__name__ = name
+    return derived(share)
+
+
 class LayerKinds:
     """Shares of the layers, each (n,); 1.0 if every layer of every row is of the kind, None if none is."""
 
@@ -22,30 +65,18 @@ class LayerKinds:
         self.architectures = architectures
         self.depth: FloatArray = architectures.depth.astype(np.float64)
 
-    @derived
-    def linear(self) -> FloatArray | None:
-        """Layers of linear attention."""
-        return self._share(self.architectures.n_linear)
-
-    @derived
-    def conv(self) -> FloatArray | None:
-        """Layers of short convolution."""
-        return self._share(self.architectures.n_conv)
+    linear = as_share("linear", "n_linear")
+    conv = as_share("conv", "n_conv")
+    dense = as_share("dense", "n_dense")  # with the dense FFN of a mixture of experts
+    shared_kv = as_share("shared_kv", "n_kv_shared")  # that read the KV cache of another one
+    window = as_floats("window")  # tokens that a layer with a sliding window attends to
+    linear_kernel = as_floats("linear_kernel")  # taps of the causal convolution
+    conv_kernel = as_floats("conv_kernel")  # taps of a short convolution
 
     @property
     def alike(self) -> bool:
         """True if every layer of every row is attention."""
         return self.linear is None and self.conv is None
-
-    @derived
-    def dense(self) -> FloatArray | None:
-        """Layers with the dense FFN of a mixture of experts."""
-        return self._share(self.architectures.n_dense)
-
-    @derived
-    def shared_kv(self) -> FloatArray | None:
-        """Layers that read the KV cache of another one."""
-        return self._share(self.architectures.n_kv_shared)
 
     @property
     def attention(self) -> FloatArray | float:
@@ -77,23 +108,18 @@ class LayerKinds:
     def own_headed_layers(self) -> FloatArray | None:
         """Number of full-attention layers with their own heads, (n,); None if no row has any."""
         a = self.architectures
-        return _float(a.n_full * (a.full_head_dim > 0)) if any_of(a.full_head_dim) else None
+        return floats(a.n_full * (a.full_head_dim > 0)) if any_of(a.full_head_dim) else None
 
     @derived
     def own_headed_kv_layers(self) -> FloatArray | None:
         """Number of such layers with their own keys and values, (n,)."""
         a, found = self.architectures, self.own_headed_layers
-        return None if found is None else found - _float((a.n_kv_shared - a.n_kv_shared_local) * (found > 0))
+        return None if found is None else found - floats((a.n_kv_shared - a.n_kv_shared_local) * (found > 0))
 
     @derived
     def expert_layers(self) -> FloatArray:
         """Number of layers whose FFN is that of n_experts, top_k and expert_size, (n,)."""
         return self._left(self.architectures.n_dense)
-
-    @derived
-    def window(self) -> FloatArray:
-        """Tokens that a layer with a sliding window attends to."""
-        return _float(self.architectures.window)
 
     def local(self, context: int) -> FloatArray | None:
         """Layers whose window is shorter than a context; a window that is never left is full attention."""
@@ -143,30 +169,25 @@ class LayerKinds:
     @derived
     def inner(self) -> FloatArray:
         """h_v · d_v, features that a layer of linear attention works on."""
-        return _float(self.architectures.linear_heads * self.architectures.linear_value_dim)
+        return floats(self.architectures.linear_heads * self.architectures.linear_value_dim)
 
     @derived
     def channels(self) -> FloatArray:
         """2 h_k d_k + h_v d_v: queries, keys and values, which pass a causal convolution."""
         a = self.architectures
-        return _float(2 * a.linear_key_heads * a.linear_key_dim) + self.inner
+        return floats(2 * a.linear_key_heads * a.linear_key_dim) + self.inner
 
     @derived
     def projected(self) -> FloatArray:
         """Features that the input is projected to: the channels, a gate of h_v d_v, and per head a step (Gated DeltaNet: two)."""
         a = self.architectures
         per_head = np.where(a.linear_kind == LINEAR_KINDS.index("deltanet"), 2, 1)
-        return self.channels + self.inner + _float(per_head * a.linear_heads)
-
-    @derived
-    def kernel(self) -> FloatArray:
-        """Taps of the causal convolution."""
-        return _float(self.architectures.linear_kernel)
+        return self.channels + self.inner + floats(per_head * a.linear_heads)
 
     @derived
     def state(self) -> FloatArray:
         """h_v · d_k · d_v, elements of a sequence's recurrence."""
-        return _float(self.architectures.linear_key_dim) * self.inner
+        return floats(self.architectures.linear_key_dim) * self.inner
 
     @derived
     def scan_flops(self) -> FloatArray:
@@ -179,18 +200,7 @@ class LayerKinds:
 
         Gated DeltaNet: c·L + 2 h_v + d_v. Mamba2: c·(L + 1) + 3 h_v + h_v d_v, with the convolution's bias and D.
         """
-        a, taps = self.architectures, self.channels * self.kernel
-        heads, value_dim = _float(a.linear_heads), _float(a.linear_value_dim)
+        a, taps = self.architectures, self.channels * self.linear_kernel
+        heads, value_dim = floats(a.linear_heads), floats(a.linear_value_dim)
         deltanet, mamba2 = taps + 2.0 * heads + value_dim, taps + self.channels + 3.0 * heads + self.inner
         return np.choose(a.linear_kind, [np.zeros(len(a)), deltanet, mamba2])
-
-    # Short convolution
-
-    @derived
-    def conv_kernel(self) -> FloatArray:
-        """Taps of a short convolution."""
-        return _float(self.architectures.conv_kernel)
-
-
-def _float(column: AnyArray) -> FloatArray:
-    return np.ascontiguousarray(column, dtype=np.float64)

@@ -139,7 +139,7 @@ def _held_by_ffn(x: Dimensions) -> FloatArray:
     """Elements of a token that the FFN which needs most holds before its last matrix, (n,)."""
     if x.layout is not None:
         return np.asarray(np.max([_held_by_ffn(block) for block in x.layout.ffns], axis=0))
-    shared = np.zeros(len(x.architectures)) if x.shared is None else x.shared
+    shared = np.zeros(len(x.architectures)) if x.shared_expert_size is None else x.shared_expert_size
     ffn: FloatArray = x.before_activation * x.activated_size + x.before_activation * shared
     return ffn if x.kinds.dense is None else np.maximum(ffn, x.before_activation * x.dense_size)
 
@@ -170,7 +170,7 @@ def state_bytes(x: Dimensions, scenario: Scenario) -> FloatArray | None:
         return sum((states for states in each if states is not None), np.zeros(len(a)))
     if kinds.alike:
         return None
-    buffer = kinds.channels * np.maximum(kinds.kernel - 1.0, 0.0) * b_a
+    buffer = kinds.channels * np.maximum(kinds.linear_kernel - 1.0, 0.0) * b_a
     short = x.width * np.maximum(kinds.conv_kernel - 1.0, 0.0) * b_a
     states: FloatArray = a.n_linear * (kinds.state * STATE_BYTES + buffer) + a.n_conv * short
     return float(scenario.batch) * states
@@ -272,5 +272,5 @@ def resident_share(shares: PartAssessment) -> Share:
         kinds = _share_of_kinds(x, scenario)
         drafting = (cache, *kinds.per_layer) if scenario.serving.drafts_itself else ()
         return share + Share(per_layer=(cache,), once=(tokens * 2.0 * x.kv_dim, scores, *drafting)) + kinds
-    beside = 0.0 if x.shared is None else x.shared
+    beside = 0.0 if x.shared_expert_size is None else x.shared_expert_size
     return share + Share(once=(tokens * x.before_activation * (x.activated_size + beside),))

@@ -158,10 +158,11 @@ def impossible(device: Device) -> Iterator[Line]:
 
 
 def unusual(device: Device) -> list[str]:
-    """Return a line on figures that are rare for the class; measured and confirmed figures are exempt."""
-    if device.dense_confirmed or device.confidence == "measured":
+    """Return a line on figures that are rare for the class; measured, confirmed and shipped figures are exempt."""
+    figures = _figures(device)
+    if device.dense_confirmed or device.confidence == "measured" or (device.chip, figures) in shipped().values():
         return []
-    figures, lines = _figures(device), [f"{'.'.join(key)}: {text}" for key, text in impossible(device)]
+    lines = [f"{'.'.join(key)}: {text}" for key, text in impossible(device)]
     if not lines:
         lines = [
             _expected(key[0], figures[key[0]], device.chip, key[0])

@@ -36,6 +36,8 @@ def models_named(text: str) -> tuple[str, ...]:
     Read past are owners (`meta-llama/`, `Qwen_`), words such as Instruct and dates where a model's own name has none, formats (`-Q4_K_M`), and, in
     a name without dots, how the digits of a version are parted (`llama_v3_2_1b`).
     """
+    if normalised(text) in documents(MODELS):
+        return (normalised(text),)
     for reading in _readings(text) if len(text) < LONGEST else ():
         words = WORD.findall(reading)
         for shape in (_shape, _parted) if "." not in reading else (_shape,):

@@ -216,7 +216,8 @@ def _instead(device: Device, peak: Peak) -> str:
 def with_preset(config: StudyConfig, preset: str) -> StudyConfig:
     """A configuration with a preset's conventions for latency and memory in place of its own."""
     shipped, _ = yaml_source.read(documents("nas.study.presets")[preset])
-    return StudyConfig.model_validate({**config.model_dump(), **shipped, "law": config.law})
+    conventions = StudyConfig.model_validate(shipped)
+    return config.model_copy(update={key: getattr(conventions, key) for key in shipped if key != "law"})
 
 
 def notices_of(problem: Problem, limits: Sequence[str]) -> list[str]:

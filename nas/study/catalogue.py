@@ -20,27 +20,27 @@ from objectives.loss_law.form import Form
 from objectives.loss_law.law import SHOWN_DIGITS, Law, origin_of
 from objectives.measured_formats import FORMATS as MEASURED_FORMATS
 from objectives.plausible import called_alike, device_called, impossible, numbers_agree
-from objectives.plugins import documents, normalised
+from objectives.plugins import documents, folder, normalised
 from objectives.profile_choice import in_unmeasured_mode
 from objectives.weight_formats.table import WeightFormat
 from search_spaces.formats import FORMATS
 from search_spaces.space import SearchSpace
-from search_spaces.specification import SpaceSpecification, expert_faults_of
+from search_spaces.specification import SHIPPED, SpaceSpecification, expert_faults_of
 
 M = TypeVar("M", bound=BaseModel)
-SHIPPED = {"space": "search_spaces.spaces", "token_curve": "objectives.token_curves"}
+FOLDERS = {"space": "search_spaces.spaces", "token_curve": "objectives.token_curves"}
 KINDS = {"law": "laws", "device": "devices"}  # what installed packages add to
 OWN = {  # what nothing is shipped of: what is expected, and what to do without a file
     "deltas": ("kinds of layers with their nats or a YAML file of them", "write {conv: 0.03}, or none"),
 }
 REMEDIES = {key: remedy for key, (_, remedy) in OWN.items()} | {"token_curve": "see 'plas list token-curves'"}
-NAMED = (*SHIPPED, *KINDS, *OWN)  # keys whose values are names, files or content
+NAMED = (*FOLDERS, *KINDS, *OWN)  # keys whose values are names, files or content
 
 
 def named(key: str, given: Any, model: type[M], faults: Faults, at: Path = ()) -> M | None:
     """The space, law, device or deltas that a value names, embeds, or points to as a file; `at` is where it stands if not under the key."""
     try:
-        content, inner, prefix = _content(key, given, faults, at or (key,))
+        content, inner, prefix, shipped = _content(key, given, faults, at or (key,))
     except UsageError as error:
         faults.add((), str(error))
         return None
@@ -48,8 +48,9 @@ def named(key: str, given: Any, model: type[M], faults: Faults, at: Path = ()) -
         return None
     found = None
     try:
-        found = model.model_validate(content)
-        wrong = [*device_faults(found, embedded=isinstance(given, dict))] if isinstance(found, Device) else []
+        found = model.model_validate(content, context=SHIPPED if shipped else None)
+        embedded = isinstance(given, dict)
+        wrong = [*device_faults(found, embedded=embedded)] if isinstance(found, Device) and not shipped else []
     except ValidationError as error:
         inner.add_validation(error, prefix, model)
         heads = (text.partition(": ") for text in (expert_faults_of(content) if model is SpaceSpecification else ()))
@@ -66,17 +67,18 @@ def named_laws(given: Sequence[str | dict[str, Any]], faults: Faults) -> list[La
     return [law for law in found if law is not None]
 
 
-def _content(key: str, given: Any, faults: Faults, at: Path) -> tuple[Any, Faults, Path]:
-    """Raw content of a space, law, device or deltas, with the faults object that knows its lines."""
+def _content(key: str, given: Any, faults: Faults, at: Path) -> tuple[Any, Faults, Path, bool]:
+    """Raw content of a space, law, device or deltas, with the faults object that knows its lines; whether it ships."""
     if isinstance(given, dict):
-        return given, faults, at
+        return given, faults, at, False
     if not isinstance(given, str):
-        return None, faults, at
+        return None, faults, at, False
     try:
         path, whose = _place(key, given, faults, at)
     except UsageError as error:
         faults.add(at, str(error))
-        return None, faults, at
+        return None, faults, at, False
+    shipped = path.is_relative_to(folder("search_spaces")) or path.is_relative_to(folder("objectives"))
     try:
         content, origins = yaml_source.read(path)
         content = yaml_source.keys_of(content, path, REMEDIES.get(key, f"see 'plas list --schema {key}'"))
@@ -85,7 +87,7 @@ def _content(key: str, given: Any, faults: Faults, at: Path) -> tuple[Any, Fault
             content = with_file(_with_form(content), path) if path == FilePath(given) else _with_form(content)
     except UsageError as error:
         raise UsageError(f"{whose}{error}") from None
-    return content, Faults({at: f"{whose}{origin}" for at, origin in origins.items()}), ()
+    return content, Faults({at: f"{whose}{origin}" for at, origin in origins.items()}), (), shipped
 
 
 def _of_other_spellings(content: Mapping[str, Any], origins: Mapping[Path, str]) -> dict[Path, str]:
@@ -103,7 +105,7 @@ def _place(key: str, given: str, faults: Faults, at: Path) -> tuple[FilePath, st
     if key in OWN:
         return _own_file(key, given), ""
     identifier, kind = normalised(given), KINDS.get(key)
-    known = documents(SHIPPED[key] if kind is None else entry_points.SHIPPED[kind])
+    known = documents(FOLDERS[key] if kind is None else entry_points.SHIPPED[kind])
     theirs = None if kind is None else entry_points.found(kind, identifier, typed=faults.typed(at))
     if identifier in known:
         return known[identifier], ""

@@ -85,8 +85,8 @@ def _ffn(x: Dimensions, phase: Phase, scenario: Scenario) -> Iterator[Operator]:
     if scenario.complete and x.sparse.any():
         combined = 2.0 * out * x.sparse, (x.top_k + 1.0) * t * d * b_a * x.sparse
         yield Operator("combine_experts", *combined, count=layers, present=x.sparse)
-    if x.shared is not None:
-        yield from _one_ffn("shared", x.shared, layers, x, phase, scenario)
+    if x.shared_expert_size is not None:
+        yield from _one_ffn("shared", x.shared_expert_size, layers, x, phase, scenario)
     if x.kinds.dense is not None:
         yield from _one_ffn("dense", x.dense_size, x.kinds.dense, x, phase, scenario)
 
@@ -193,7 +193,7 @@ def linear_attention_operators(x: Dimensions, phase: Phase, scenario: Scenario) 
         return
     out, inner, channels = kinds.projected, kinds.inner, kinds.channels
     yield linear("linear_in_proj", t, t * d, t * out, d * out, p, out_bytes=b_a, count=layers)
-    taps, kept = channels * kinds.kernel, batch * channels * (kinds.kernel - 1.0) * (layers > 0)
+    taps, kept = channels * kinds.linear_kernel, batch * channels * (kinds.linear_kernel - 1.0) * (layers > 0)
     moved = (taps + 2.0 * t * channels + 2.0 * kept) * b_a
     yield Operator("linear_conv", 2.0 * t * taps, moved, count=layers)
     state = 2.0 * batch * kinds.state * STATE_BYTES
@@ -279,7 +279,7 @@ def _of_heads(x: Dimensions, heads: Heads, phase: Phase, scenario: Scenario) -> 
     """Layers that share a KV cache project queries alone and read the cache of another layer."""
     p, t, d, d_q, d_m, kind = scenario.precision, phase.tokens, x.width, heads.query_dim, heads.kv_dim, heads.name
     b_a, layers = p.activation_bytes, heads.layers
-    projected = d_q if x.gate is None else d_q * (1.0 + x.gate)
+    projected = d_q if x.attention_gate is None else d_q * (1.0 + x.attention_gate)
     yield linear(f"{kind}q_proj", t, t * d, t * projected, d * projected, p, out_bytes=b_a, count=layers)
     kept, values = heads.projections * heads.own_kv, (heads.projections - 1.0) / heads.projections
     keys = partial(linear, f"{kind}k_proj, {kind}v_proj", t, t * d, t * d_m, d * d_m, p)
@@ -290,9 +290,9 @@ def _of_heads(x: Dimensions, heads: Heads, phase: Phase, scenario: Scenario) -> 
         if heads.shared_kv is not None:
             yield Operator(f"{kind}rope_q_norm", 8.0 * t * d_q, 2.0 * t * d_q * b_a, count=heads.shared_kv)
     yield from attention_core(x, heads, phase, scenario)
-    if x.gate is not None:
-        gated = t * d_q * x.gate
-        yield Operator(f"{kind}attention_gate", 5.0 * gated, 3.0 * gated * b_a, count=layers, present=x.gate)
+    if x.attention_gate is not None:
+        gated = t * d_q * x.attention_gate
+        yield Operator(f"{kind}attention_gate", 5.0 * gated, 3.0 * gated * b_a, count=layers, present=x.attention_gate)
     yield from quantise(f"{kind}quantise_o", t * d_q, p, count=layers)
     out = partial(linear, f"{kind}o_proj", t, t * d_q, t * d, d * d_q, p)
     yield out(out_bytes=b_a, count=layers, weight_bytes=p.bytes_of("output"))

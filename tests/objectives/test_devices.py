@@ -54,7 +54,8 @@ def refusal(content: dict[str, Any]) -> list[str]:
 def test_a_shipped_device_states_its_source_and_needs_no_warning(name: str, device: Load) -> None:
     found = device(name)
     assert len(found.source) > 20
-    assert not [*found.warnings(), *unusual(found), *impossible(found)]
+    nearly = found.model_copy(update={"memory": found.memory * (1.0 + 1e-9)})  # as one of a user's own would be judged
+    assert not [*found.warnings(), *unusual(nearly), *impossible(found)]
     assert found.confidence in ("verified", "derived", "recalled", "estimate", "measured")
     assert found.fp16 <= found.int8
     assert bool(found.modes) == (name in WITH_MODES)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pydantic import BaseModel
 
 from nas.answer.design_words import describe
 from nas.commands.list import application_studies
@@ -14,14 +15,36 @@ from nas.files import yaml_source
 from nas.problem.picks import answers
 from nas.problem.uncertainty import not_told_apart, not_told_apart_from
 from nas.search.assembly import assemble, under_preset
+from nas.study.catalogue import device_faults, load_device
 from nas.study.layers import OTHERS, layered
-from objectives.plugins import documents
+from objectives.loss_law.law import Law
+from objectives.plugins import documents, packaged
 from objectives.transfers import takes_as_measured
+from search_spaces.specification import SHIPPED, SpaceSpecification
 
 ROOT = Path(__file__).resolve().parents[3]
 SINGLE = [name for name, path in documents("configs").items() if not OTHERS.keys() & yaml_source.read(path)[0].keys()]
 FAST = ("paper", "phone_keyboard", "robot_int8")  # of the others' whole spaces the tests below say as much
 applications = pytest.mark.parametrize("name", application_studies())
+
+
+@pytest.mark.parametrize(
+    ("model", "package", "name"),
+    [
+        pytest.param(model, package, name, id=name)
+        for model, package in ((Law, "objectives.laws"), (SpaceSpecification, "search_spaces.spaces"))
+        for name in documents(package)
+    ],
+)
+def test_shipped_laws_and_spaces_have_no_faults(model: type[BaseModel], package: str, name: str) -> None:
+    """They are read unchecked; here they are checked as a user's own."""
+    content = packaged(package, name)
+    assert model.model_validate(content) == model.model_validate(content, context=SHIPPED)
+
+
+@pytest.mark.parametrize("name", documents("objectives.devices"))
+def test_shipped_devices_have_no_faults(name: str) -> None:
+    assert not [*device_faults(load_device(name), embedded=False)]
 
 
 def test_the_eight_applications_ship() -> None:
