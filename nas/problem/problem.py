@@ -15,7 +15,7 @@ import numpy as np
 from nas.errors import NotRunError, PlasError, UsageError
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective, PickQuery, is_energy
-from objectives.assessment import Assessment
+from objectives.assessment import Assessment, stating
 from objectives.latency.mixer_table import MixerTable, holds
 from objectives.loss_law.law import Law
 from objectives.metrics.perplexity import LARGEST_LOSS
@@ -95,6 +95,11 @@ class Problem:
     def of_energy(self) -> bool:
         """Whether an energy metric is computed."""
         return any(map(is_energy, self.asked_besides))
+
+    @property
+    def of_text(self) -> bool:
+        """Whether losses or metrics depend on the curve of bytes per token."""
+        return self.space.own_heads or any(name.partition("@")[0] in stating("PER_BYTE") for name in self.metric_names)
 
     @property
     def analytic(self) -> bool:

@@ -40,13 +40,12 @@ from nas.search.discovery import (
     start_of,
     without_effect,
 )
-from nas.search.known_results import KNOWN_FILE, Known, known_of
+from nas.search.known_results import Known, known_of
 from nas.search.reading import ReadStudy, compared_with, read, with_choice
 from nas.search.scenarios import (
     conditions_of,
     larger_rows,
     notices_of,
-    recorded_calibration,
     scenario_in_formats,
     scenario_on_devices,
     served,
@@ -58,9 +57,8 @@ from nas.search.scenarios import (
 from nas.search.strategy import Strategy, StrategyContext, Traits, build_strategy, refuse_more_objectives
 from nas.study import entry_points
 from nas.study.baselines import baseline_questions
-from nas.study.configuration import StudyConfig
+from nas.study.configuration import StudyConfig, marked
 from nas.study.published import NEAREST, nearest
-from nas.study.serving_keys import FIGURES
 from nas.study.study_devices import refuse_several
 from nas.study.study_laws import (
     in_tokens,
@@ -68,16 +66,14 @@ from nas.study.study_laws import (
     notices_of_kinds,
     notices_of_text,
     notices_of_tokens,
-    without_made,
 )
-from nas.study.value_parsers import NAMED
+from nas.study.value_parsers import Named, Recorded
 from objectives.assessment import stating
 from objectives.device import Calibration
 from objectives.loss_law.law import Law
 from objectives.scenario import Scenario
 from objectives.transfers import Conditions
 from search_spaces.arrays import IntArray, brief
-from search_spaces.columns import OF_SERVING, SHAPE, worded
 
 
 @brief
@@ -144,73 +140,11 @@ class Study:
         return build_strategy(self.chosen.module, context, self.parameters)
 
     def resolved(self) -> dict[str, Any]:
-        """Everything of the study as plain content: spaces, law and device embedded, no paths."""
-        problem, scenario = self.problem, self.problem.scenario
-        trainer = scenario.training.device
-        content = self.config.model_dump(mode="json") | {
-            "deltas": "none" if problem.space.mixed else {}  # the laws hold them
-        }
-        content |= {
-            "space": problem.space.mapping(),
-            "precisions": [],  # the space holds them
-            "law": scenario.law.mapping(),
-            "token_curve": self._recorded_curve(),
-            **without_made(self.config),
-            "laws": [law.mapping() for law in self.laws[1:]],
-            "device": scenario.device.mapping(),
-            "devices": {} if self.config.chip else {name: each.device.mapping() for name, each in scenario.devices},
-            "serving": self._recorded_serving(content["serving"]),
-            "calibration": recorded_calibration(self.config, scenario),
-            "tokens": self.config.tokens if isinstance(self.config.tokens, float) else None,
-            "training": {**content["training"], "device": trainer and trainer.mapping()},
-            "objectives": [objective.name for objective in problem.objectives],
-            "columns": list(problem.columns),
-            "budgets": {budget.metric: budget.limit for budget in problem.budgets},
-            "default_budget": "none",
-            "applications": {
-                q.label: {q.budget.metric: q.budget.limit} for q in problem.queries if q.budget and not q.baseline
-            },
-            "baselines": [baseline.mapping() for baseline in self.baselines],
-            "params": self.parameters.model_dump(mode="json"),
-            "constraints": self.handling,
-            "seed_from": self._start_rows() or None,
-            "known": [] if self.known is None else [KNOWN_FILE],
-            "known_as": {},
-            "executor": None,  # named again by whoever goes on with the run
-        }
-        content["device_columns"] = None
-        content["sustained"] = scenario.sustained and scenario.sustained.model_dump(mode="json")
-        named = {key for key, field in StudyConfig.model_fields.items() if NAMED in field.metadata}
+        """Everything of the study as plain content, each key as its declaration says: spaces, law and device embedded, no paths."""
+        content = self.config.model_dump(mode="json")
+        content |= {key: mark.content(self) for key, mark in marked(Recorded).items()}
+        named = marked(Named)
         return {key: "none" if value is None else value for key, value in content.items() if value or key not in named}
-
-    def _recorded_curve(self) -> Any:
-        """The curve of bytes per token, embedded where something depends on it; else as it was named."""
-        text = self.problem.scenario.text
-        if text is None or not (text.of_requests or _of_text(self.problem)):
-            return self.config.token_curve
-        return text.curve.model_dump(mode="json")
-
-    def _recorded_serving(self, given: dict[str, Any]) -> dict[str, Any]:
-        """The keys of serving with the draft model and the chip that reads prompts embedded, without what the space holds."""
-        serving, axes = self.problem.scenario.serving, self.problem.space.settings
-        draft = None if serving.draft is None else Baseline("draft", serving.draft).mapping()
-        reader = None if serving.prompts is None else serving.prompts.device.mapping()
-        words: dict[str, list[str]] = {name: [] for name in OF_SERVING if name in axes}
-        used: dict[str, Any] = {}
-        if serving.speculation != "none" or "speculation" in axes:
-            acceptance = {kind: each.written() for kind, each in serving.acceptance.items()}
-            used = {"acceptance": acceptance, **{name: getattr(serving, name) for name in FIGURES}}
-        link = given["phases"]["link"] and f"{given['phases']['link']!r} B/s"
-        profile = serving.prompts and recorded_calibration(self.config, serving.prompts)
-        profile = "datasheet" if profile == "none" else profile
-        phases = {"prefill": reader, "link": link, "calibration": profile}
-        return {**given, **used, **words, "draft": draft, "phases": phases}
-
-    def _start_rows(self) -> list[dict[str, Any]]:
-        space = self.problem.space
-        designs, names = space.architectures(self.start), (*SHAPE, *space.mixes.names)
-        columns = (worded(name, getattr(designs, name)).tolist() for name in names)
-        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 QUICK_OBJECTIVES = 3  # whose exact frontier in a large space takes seconds or minutes
@@ -244,7 +178,7 @@ def study_of(asked: ReadStudy, counted: int | None = None, *, told: bool = False
     problem = replace(problem, queries=questions)
     own, *others = asked.laws
     notices = [*notices_of(problem, limits), *larger_rows(problem)]
-    notices += notices_of_text(own) if _of_text(problem) else []
+    notices += notices_of_text(own) if problem.of_text else []
     if problem.scenario.devices and asked.baselines:
         notices.append(f"published models are priced on {problem.scenario.devices[0][0]}, the first of the devices")
     notices += [*left_out, *asked.notices]
@@ -413,13 +347,6 @@ def refuse_more_memory(metric: str, limit: float, memory_gb: float) -> None:
     meant = f"MB? then write {metric}={limit / 1000:g}; " if limit / 1000 <= memory_gb else ""
     raise UsageError(
         f"budgets: {metric}: expected at most the device's {memory_gb:g} GB, got {limit:g} GB; {meant}{metric}=none removes the limit"
-    )
-
-
-def _of_text(problem: Problem) -> bool:
-    """Whether losses or metrics depend on the curve of bytes per token."""
-    return problem.space.own_heads or any(
-        name.partition("@")[0] in stating("PER_BYTE") for name in problem.metric_names
     )
 
 

@@ -20,7 +20,6 @@ from objectives.plugins import importable
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from search_spaces.columns import worded
 
-KNOWN_FILE = "known.csv"  # of a run's folder: its config.yaml names it, so that it can be repeated
 METRICS = "objectives.metrics"
 SAME = 1e-6  # relative; a shipped metric that a source tells otherwise is of another study
 

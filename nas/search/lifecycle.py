@@ -26,11 +26,11 @@ from nas.search.archive import one_of
 from nas.search.assembly import Study
 from nas.search.delegated import AsynchronousSearch, Delegated, ToldSearch
 from nas.search.discovery import penalised
-from nas.search.known_results import KNOWN_FILE, known_columns
+from nas.search.known_results import known_columns
 from nas.search.loop import TELLING, Limits, Search
 from nas.search.successive_halving import STOPPED
 from nas.search.worker_pool import Pace, WorkerPool
-from nas.study.configuration import StudyConfig
+from nas.study.configuration import KNOWN_FILE, StudyConfig
 from nas.study.user_code import is_own
 from nas.terminal.doors import command
 from objectives import outside

@@ -173,14 +173,6 @@ def with_text(scenario: Scenario, text: Text | None, vocabulary: int | None) -> 
     return found if vocabulary is None else found.of_vocabulary(vocabulary)
 
 
-def recorded_calibration(config: StudyConfig, scenario: Scenario) -> Any:
-    """The profile as plain content; where designs have formats or devices of their own the word for those of the device, recorded too."""
-    if (scenario.formats or scenario.devices) and config.calibration in OF_DEVICE:
-        return config.calibration
-    profile = scenario.calibration
-    return "none" if profile is None else profile.model_dump(mode="json", exclude_none=True)
-
-
 def _priced(config: StudyConfig, device: Device, name: str) -> Precision:
     """The precision of a format.
 

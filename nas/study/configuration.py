@@ -22,6 +22,7 @@ from pydantic import (
     model_validator,
 )
 
+from nas.study import recorded
 from nas.study.expensive_settings import MeasureSettings, TrainSettings
 from nas.study.serving_keys import ServingConfig
 from nas.study.value_parsers import (
@@ -35,6 +36,7 @@ from nas.study.value_parsers import (
     STRATEGY,
     Free,
     Part,
+    Recorded,
     SingleRun,
     cluster_address,
     labelled,
@@ -77,6 +79,15 @@ PAPER_APPLICATIONS: dict[str, dict[str, Any]] = {
     "autonomous driving": {"total_ms": 100},
     "private serving": {"total_ms": 2000},
 }
+
+
+KNOWN_FILE = "known.csv"  # of a run's folder: its config.yaml names it, so that it can be repeated
+
+
+def given_length(config: "StudyConfig", tokens: str) -> int | None:
+    """A length in tokens as it was given; None where text makes it."""
+    length: int = getattr(config, tokens)
+    return length if getattr(config, IN_TEXT[tokens]) is None else None
 
 
 def _usable(formats: dict[str, WeightFormat]) -> dict[str, WeightFormat]:
@@ -126,6 +137,10 @@ class TrainingConfig(BaseModel):
         BeforeValidator(lambda value: value if value == 0 else counted(value, "2T")),
     ] = 0.0
 
+    def recorded(self, device: Device | None) -> dict[str, Any]:
+        """Plain content with the device embedded."""
+        return {**self.model_dump(mode="json"), "device": device and device.mapping()}
+
 
 @brief
 class StudyConfig(BaseModel):
@@ -136,7 +151,12 @@ class StudyConfig(BaseModel):
     """Names the run folder."""
     preset: Annotated[Literal["paper", "device"], Key(DEVICE, "--preset", brief=True), ALWAYS] = "paper"
     """Defaults for the study: paper, or device (a real device)."""
-    space: Annotated[str | dict[str, Any], Key(SPACE, "--space"), Part("space")] = "paper"
+    space: Annotated[
+        str | dict[str, Any],
+        Key(SPACE, "--space"),
+        Part("space"),
+        Recorded(lambda study: study.problem.space.mapping()),
+    ] = "paper"
     """Search space: name, YAML file or mapping."""
     only: Annotated[
         dict[str, list[Any]],
@@ -146,13 +166,19 @@ class StudyConfig(BaseModel):
         NAMED,
     ] = {}
     """Restrict axes to values or to an inclusive range: n_experts=1, depth=8..24,width=1024,2048."""
-    law: Annotated[str | dict[str, Any], Key(SPACE, "--law", typed="Named | FittedLaw"), Part("law")] = "hw_codesign"
+    law: Annotated[
+        str | dict[str, Any],
+        Key(SPACE, "--law", typed="Named | FittedLaw"),
+        Part("law"),
+        Recorded(lambda study: study.problem.scenario.law.mapping()),
+    ] = "hw_codesign"
     """Loss law: name, YAML file or mapping."""
     laws: Annotated[
         list[str | dict[str, Any]],
         BeforeValidator(split_names),
         Key(SPACE, typed="str | Sequence[Named | FittedLaw]"),
         ANSWER,
+        Recorded(lambda study: [law.mapping() for law in study.laws[1:]]),
     ] = []
     """Other laws under which the picks' regrets are computed; further priors of prior_guided. Names, files or mappings."""
     outside: Annotated[Literal["mark", "allow", "exclude"], Key(SPACE)] = "allow"
@@ -161,6 +187,7 @@ class StudyConfig(BaseModel):
         float | list[float] | None,
         BeforeValidator(written_tokens, json_schema_input_type=float | str | list[float | str] | None),
         Key(SPACE, "--tokens", metavar="N[,N…]", typed="Written | Iterable[Written] | None"),
+        Recorded(lambda study: study.config.tokens if isinstance(study.config.tokens, float) else None),
     ] = None
     """Training tokens, 10B, for laws that use them; several, 1B,3B,10B, become an axis; default: the law's own."""
     unique_tokens: Annotated[
@@ -169,19 +196,33 @@ class StudyConfig(BaseModel):
         Key(SPACE, unit="tokens"),
     ] = None
     """Distinct training tokens, for laws with repeated text; default: the law's own."""
-    training: Annotated[TrainingConfig, Key(DEVICE)] = TrainingConfig()
+    training: Annotated[
+        TrainingConfig,
+        Key(DEVICE),
+        Recorded(lambda study: study.config.training.recorded(study.problem.scenario.training.device)),
+    ] = TrainingConfig()
     """Where models are trained, and how many tokens they will serve."""
     residual_sd: Annotated[float | None, Field(ge=0), NONE, Key(SPACE, unit="nats"), ANSWER] = None
     """Residual standard deviation of the law; closer designs count as tied."""
-    device: Annotated[str | dict[str, Any], Key(DEVICE, "--device", brief=True), Part("device")] = (
-        "jetson_agx_orin_64gb"
-    )
+    device: Annotated[
+        str | dict[str, Any],
+        Key(DEVICE, "--device", brief=True),
+        Part("device"),
+        Recorded(lambda study: study.problem.scenario.device.mapping()),
+    ] = "jetson_agx_orin_64gb"
     """Device: id, id@mode, YAML file or mapping."""
     devices: Annotated[
         dict[str, Any],
         BeforeValidator(labelled, json_schema_input_type=str | list[str | dict[str, Any]] | dict[str, Any]),
         Key(DEVICE, typed="Listed | Mapping[str, Named]"),
         NAMED,
+        Recorded(
+            lambda study: (
+                {}
+                if study.config.chip
+                else {name: each.device.mapping() for name, each in study.problem.scenario.devices}
+            )
+        ),
     ] = {}
     """Devices to choose from, a,b or name: device; they become an axis. Default: `device` alone."""
     chip: Annotated[
@@ -197,6 +238,7 @@ class StudyConfig(BaseModel):
         Key(DEVICE),
         AT_START,
         NAMED,
+        Recorded(lambda study: None),  # the devices hold them
     ] = {}
     """Device figures to use as metrics: CSV with the columns device, price [USD] and others, or {device: {price: 249 USD}}."""
     formats: Annotated[
@@ -218,13 +260,17 @@ class StudyConfig(BaseModel):
         CASE,
     ] = "fp16"
     """fp16, fp8, int8, int4, nvfp4, fp32; w4a16 (AWQ, GPTQ); llama.cpp's q2_k to q8_0, iq4_xs, mxfp4; mlx_4bit, mlx_6bit, mlx_8bit; _kv8, _kv4: a KV cache of as many bits."""
-    precisions: Annotated[list[Format], BeforeValidator(split_names), Key(SPACE, "--precisions")] = []
+    precisions: Annotated[
+        list[Format], BeforeValidator(split_names), Key(SPACE, "--precisions"), Recorded(lambda study: [])
+    ] = []
     """Formats to choose from, a,b,c; they become an axis. Default: `precision` alone."""
     precision_law: Annotated[
         list[PrecisionLaw], BeforeValidator(lambda value: [] if value == "none" else split_names(value)), Key(SPACE)
     ] = []
     """How much loss low precision adds; several are alternatives; none ignores it."""
-    deltas: Annotated[str | dict[str, Any], Key(SPACE)] = {}
+    deltas: Annotated[
+        str | dict[str, Any], Key(SPACE), Recorded(lambda study: "none" if study.problem.space.mixed else {})
+    ] = {}
     """Loss that a kind of layers adds if all layers are of it, {kind: nats}, or a file; none ignores it. {}: from published pairs."""
     latency: Annotated[Literal["operator", "closed_form"], Key(DEVICE), ALWAYS, CASE] = "operator"
     """Latency model: operator or closed_form."""
@@ -244,7 +290,9 @@ class StudyConfig(BaseModel):
     """Vocabulary size, 32k; 0: no embedding and LM head; several, 8k,16k,32k, become an axis."""
     tied: Annotated[StrictBool | list[StrictBool], Key(DEVICE, typed="bool | Sequence[bool]"), ALWAYS, CASE] = True
     """Embedding and LM head share one table; [true, false] becomes an axis."""
-    token_curve: Annotated[str | dict[str, Any], Key(DEVICE), Part(always=False)] = "slimpajama"
+    token_curve: Annotated[str | dict[str, Any], Key(DEVICE), Part(always=False), Recorded(recorded.curve)] = (
+        "slimpajama"
+    )
     """Bytes of text per token by vocabulary: name, file or mapping (recipe: docs/vocabulary.md)."""
     head_bytes: Annotated[HeadBytes | None, NONE, Key(DEVICE, typed="Number | Mapping[str, Number]"), ALWAYS, CASE] = (
         None
@@ -257,26 +305,41 @@ class StudyConfig(BaseModel):
         BeforeValidator(lambda value: "datasheet" if value == "none" else value),
         Key(DEVICE, typed="Named"),
         ALWAYS,
+        Recorded(lambda study: recorded.calibration(study, study.problem.scenario)),
     ] = "datasheet"
     """Speeds: typical (measured, else typical of the chip), shipped (measured only) or datasheet (full peaks)."""
     engine: Annotated[Annotated[str, Field(max_length=60)] | None, NONE, Key(DEVICE), CASE] = None
     """Inference engine to predict, llama.cpp; default: any that was measured."""
     prefill_chunk: Annotated[Count | Literal["engine"] | None, NONE, Key(DEVICE, unit="tokens"), CASE] = None
     """Prompt tokens processed at once: a number, engine (llama.cpp 512, MLX 2048, others 8192), or none for all."""
-    serving: Annotated[ServingConfig, Key(DEVICE)] = ServingConfig()
+    serving: Annotated[ServingConfig, Key(DEVICE), Recorded(recorded.serving)] = ServingConfig()
     """Tokens drafted ahead, experts in slow memory, a chip for prompts."""
     sustained: Annotated[
-        StrictBool | Sustained, Key(DEVICE, typed="bool | Number | Mapping[str, Any]"), CASE, NAMED
+        StrictBool | Sustained,
+        Key(DEVICE, typed="bool | Number | Mapping[str, Any]"),
+        CASE,
+        NAMED,
+        Recorded(
+            lambda study: study.problem.scenario.sustained and study.problem.scenario.sustained.model_dump(mode="json")
+        ),
     ] = False
     """Speed after minutes of load: true (from the device's file or its cooling), or a share such as 0.7."""
     batch: Annotated[int, Field(strict=True, ge=1, le=10**6), Key(DEVICE), ALWAYS, CASE] = 1
     """Sequences at once."""
     input_tokens: Annotated[
-        Tokens, Key(DEVICE, "--input-tokens", kind=int, unit="tokens", brief=True), ALWAYS, CASE
+        Tokens,
+        Key(DEVICE, "--input-tokens", kind=int, unit="tokens", brief=True),
+        ALWAYS,
+        CASE,
+        Recorded(lambda study: given_length(study.config, "input_tokens")),
     ] = 1024
     """Prompt length."""
     output_tokens: Annotated[
-        Tokens, Key(DEVICE, "--output-tokens", kind=int, unit="tokens", brief=True), ALWAYS, CASE
+        Tokens,
+        Key(DEVICE, "--output-tokens", kind=int, unit="tokens", brief=True),
+        ALWAYS,
+        CASE,
+        Recorded(lambda study: given_length(study.config, "output_tokens")),
     ] = 16
     """Answer generated."""
     input_text: Annotated[TextBytes, Key(DEVICE), CASE] = None
@@ -289,6 +352,7 @@ class StudyConfig(BaseModel):
         Field(min_length=1),
         Key(SPACE, "--objectives", typed="Metrics"),
         Part("objectives"),
+        Recorded(lambda study: [objective.name for objective in study.problem.objectives]),
     ] = ["loss", "total_ms"]
     """Metrics to minimise: loss,total_ms,package.module:function."""
     budgets: Annotated[
@@ -296,10 +360,15 @@ class StudyConfig(BaseModel):
         BeforeValidator(split_budgets, json_schema_input_type=str | list[str] | dict[str, Any]),
         Key(SPACE, "--budget", metavar="METRIC=LIMIT", kind=list[str], brief=True, typed="Mapping[str, Any] | Listed"),
         Part("budgets"),
+        Recorded(lambda study: {budget.metric: budget.limit for budget in study.problem.budgets}),
     ] = {}
     """A limit: metric=LIMIT (at most), or metric>=LIMIT for a rate (at least); metric=none removes it."""
     columns: Annotated[
-        list[str], BeforeValidator(split_names), Key(SPACE, typed="Metrics"), Part("objectives", always=False)
+        list[str],
+        BeforeValidator(split_names),
+        Key(SPACE, typed="Metrics"),
+        Part("objectives", always=False),
+        Recorded(lambda study: list(study.problem.columns)),
     ] = []
     """Further metrics to compute: shipped ones, or figures of the device."""
     train: Annotated[TrainSettings | None, NONE, Key(SPACE), Part("objectives", always=False)] = None
@@ -307,22 +376,43 @@ class StudyConfig(BaseModel):
     measure: Annotated[MeasureSettings | None, NONE, Key(SPACE), Part("objectives", always=False)] = None
     """How the objective measure measures."""
     default_budget: Annotated[
-        DefaultBudget | None, NONE, Key(SPACE, typed="Mapping[str, Any] | str | None"), AT_START
+        DefaultBudget | None,
+        NONE,
+        Key(SPACE, typed="Mapping[str, Any] | str | None"),
+        AT_START,
+        Recorded(lambda study: "none"),
     ] = DefaultBudget()
     """Memory budget unless removed."""
     applications: Annotated[
-        dict[Name, dict[str, Any]] | None, Key(OUTPUT, typed="Mapping[str, Mapping[str, Any]] | str | None"), ANSWER
+        dict[Name, dict[str, Any]] | None,
+        Key(OUTPUT, typed="Mapping[str, Mapping[str, Any]] | str | None"),
+        ANSWER,
+        Recorded(
+            lambda study: {
+                q.label: {q.budget.metric: q.budget.limit} for q in study.problem.queries if q.budget and not q.baseline
+            }
+        ),
     ] = None
     """Applications with their limits, name: {metric: limit}, each answered with a pick; default: the paper's four if there is no budget."""
     baselines: Annotated[
-        list[str | dict[str, Any]], BeforeValidator(split_names), Key(OUTPUT, typed="str | Sequence[Named]"), ANSWER
+        list[str | dict[str, Any]],
+        BeforeValidator(split_names),
+        Key(OUTPUT, typed="str | Sequence[Named]"),
+        ANSWER,
+        Recorded(lambda study: [baseline.mapping() for baseline in study.baselines]),
     ] = ["qwen2.5_0.5b"]
     """Models to compare with: published names, columns, {config: config.json}, nearest to the limits."""
     algo: Annotated[str, Key(SEARCH, "--algo", brief=True), STRATEGY, RUN] = "nsga2"
     """Strategy: 'plas list strategies' names them, package.module is your own, auto picks one."""
     auto: Annotated[str, Key(SEARCH), FREE, NAMED] = ""
     """Why algo was picked: auto writes it."""
-    params: Annotated[dict[str, Any], Key(SEARCH, "--param", metavar="NAME=VALUE", kind=list[str]), STRATEGY, RUN] = {}
+    params: Annotated[
+        dict[str, Any],
+        Key(SEARCH, "--param", metavar="NAME=VALUE", kind=list[str]),
+        STRATEGY,
+        RUN,
+        Recorded(lambda study: study.parameters.model_dump(mode="json")),
+    ] = {}
     """The strategy's own parameters: 'plas list --schema nsga2'."""
     evaluations: Annotated[Count | None, NONE, Key(SEARCH, "--evaluations", kind=int), FREE] = None
     """Distinct architectures to evaluate; default: 5000, or the strategy's own."""
@@ -332,7 +422,13 @@ class StudyConfig(BaseModel):
     """Time of the search."""
     stop_when_stable: Annotated[Count | None, NONE, Key(SEARCH), FREE] = None
     """Stop after so many evaluations without a new frontier member."""
-    constraints: Annotated[Literal["native", "penalty", "reject"] | None, NONE, Key(SEARCH), STRATEGY] = None
+    constraints: Annotated[
+        Literal["native", "penalty", "reject"] | None,
+        NONE,
+        Key(SEARCH),
+        STRATEGY,
+        Recorded(lambda study: study.handling),
+    ] = None
     """How budgets reach the strategy; left out: native where it can, else penalty."""
     penalty_weight: Annotated[float, Field(gt=0, le=1000000000.0), Key(SEARCH), STRATEGY] = 10.0
     """Weight of violations under constraints: penalty."""
@@ -341,6 +437,7 @@ class StudyConfig(BaseModel):
         NONE,
         Key(SEARCH, typed="str | Path | Sequence[Mapping[str, Any]] | None"),
         STRATEGY,
+        Recorded(lambda study: recorded.start_rows(study) or None),
     ] = None
     """Candidate file to start from."""
     known: Annotated[
@@ -349,6 +446,7 @@ class StudyConfig(BaseModel):
         Key(SEARCH, typed="str | Path | Sequence[str | Path]"),
         AT_START,
         SingleRun("give them to single runs"),
+        Recorded(lambda study: [] if study.known is None else [KNOWN_FILE]),
     ] = []
     """Results that are known already: tables, run folders, Optuna storages in files."""
     known_as: Annotated[
@@ -356,6 +454,7 @@ class StudyConfig(BaseModel):
         BeforeValidator(split_pairs, json_schema_input_type=str | list[str] | dict[str, str]),
         Key(SEARCH, typed="Mapping[str, str]"),
         AT_START,
+        Recorded(lambda study: {}),
     ] = {}
     """metric of your own: column of the known results, where it is not called so."""
     workers: Annotated[
@@ -365,7 +464,12 @@ class StudyConfig(BaseModel):
     asynchronous: Annotated[bool, Field(strict=True), Key(SEARCH), Part("strategy", always=False)] = False
     """Ask whenever a worker is idle; the order of arrival decides what is proposed next."""
     executor: Annotated[
-        str | None, BeforeValidator(cluster_address), Key(SEARCH), Free(recorded=False), SingleRun("use --workers")
+        str | None,
+        BeforeValidator(cluster_address),
+        Key(SEARCH),
+        Free(recorded=False),
+        SingleRun("use --workers"),
+        Recorded(lambda study: None),  # named again by whoever goes on with the run
     ] = None
     """Cluster that evaluates, dask:tcp://host:8786 or dask:scheduler.json; on the command line alone."""
     resources: Annotated[

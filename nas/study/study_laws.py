@@ -376,11 +376,6 @@ def in_tokens(config: StudyConfig, text: Text) -> StudyConfig:
     return config.model_copy(update=found) if found else config
 
 
-def without_made(config: StudyConfig) -> dict[str, None]:
-    """No value for each length in tokens that text makes, as a study is recorded: the text is what was given."""
-    return {tokens: None for tokens, text in IN_TEXT.items() if getattr(config, text) is not None}
-
-
 def recorded_lengths(resolved: Mapping[str, Any]) -> dict[str, int]:
     """Tokens read and written, `input_tokens` and `output_tokens`, of a recorded study, as `in_tokens` has them."""
     if not any(_given(resolved, text) for text in IN_TOKENS):

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path as FilePath
@@ -249,6 +249,13 @@ class AtStart:
 @dataclass(frozen=True)
 class Named:
     """A key that a run records only where its study names it."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A key that a run records otherwise than as it was given: resolved, embedded, without a path; `content` has it of the assembled study."""
+
+    content: Callable[[Any], Any]
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,9 @@ from nas.record import folder as run_folder
 from nas.record.folder import Manifest
 from nas.record.identity import parts
 from nas.study.baselines import baseline
-from nas.study.configuration import StudyConfig
+from nas.study.configuration import IN_TEXT, StudyConfig, given_length
 from nas.study.layers import parsed_settings, preset_keys
 from nas.study.metrics import MetricReader
-from nas.study.study_laws import without_made
 from nas.terminal.console import Stages, Ticker, notice, say
 from nas.terminal.screen_text import linked
 from nas.terminal.tables import show
@@ -143,7 +142,9 @@ def resolved(wanted: CaseList, cases: Cases) -> dict[str, Any]:
     problem = cases.base.problem
     config = wanted.shared.config.model_dump(mode="json")
     trainer = problem.scenario.training.device
-    content = {key: config[key] for key in kept()} | without_made(wanted.shared.config)
+    content = {key: config[key] for key in kept()} | {
+        tokens: given_length(wanted.shared.config, tokens) for tokens in IN_TEXT
+    }
     if config["token_curve"] != StudyConfig.model_fields["token_curve"].default:
         content["token_curve"] = wanted.shared.text.curve.model_dump(mode="json", exclude_none=True)
     content["training"] = {**config["training"], "device": None if trainer is None else trainer.mapping()}
