@@ -19,7 +19,7 @@ VERDICTS = (HOLDS, CONDITIONS, FAILS, UNKNOWN)
 class Statement:
     """A claim of the paper: `label` is a label of paper.tex; `printed` its value, `formula` its basis, `how` we recompute it.
 
-    `corrected` is the form that holds where the printed one does not, `corrections` its rows in the list of corrections, from 1.
+    `corrected` is the form that holds where the printed one does not.
     """
 
     key: str
@@ -29,7 +29,6 @@ class Statement:
     how: str
     formula: str = ""
     corrected: str = ""
-    corrections: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -69,10 +68,7 @@ class Claim:
 def statements() -> dict[str, Statement]:
     """Every statement by its key, in the paper's order."""
     content, _ = yaml_source.read(Path(__file__).with_name("statements.yaml"))
-    return {
-        key: Statement(key, **{**fields, "corrections": tuple(fields.get("corrections", ()))})
-        for key, fields in content.items()
-    }
+    return {key: Statement(key, **fields) for key, fields in content.items()}
 
 
 def stated(key: str) -> Statement:
