@@ -1,11 +1,11 @@
-"""Watch a run or a comparison in progress, from any terminal; read-only."""
+"""Watch a run in progress, from any terminal; read-only."""
 
 from nas.commands.requests import WatchRequest
 from nas.terminal.parser import command
 
 
 def watch(request: WatchRequest) -> None:
-    """Show the progress of a run or a comparison until it ends. Nothing in it is changed.
+    """Show the progress of a run until it ends. Nothing in it is changed.
 
     Ctrl-C stops only the display, not the run.
     """

@@ -157,7 +157,7 @@ class ReportRequest:
 class WatchRequest:
     """A folder to watch; times in seconds."""
 
-    run: Annotated[Path, Word("Folder of a run or of a comparison; it may not exist yet.", show_default=True)]
+    run: Annotated[Path, Word("Folder of a run; it may not exist yet.", show_default=True)]
     every: Annotated[float, Flag("--every", "Seconds between updates.", least=0.1, most=86_400)] = 2.0
     wait: Annotated[
         float, Flag("--wait", "Seconds to wait for a folder that is missing or empty.", least=0, most=86_400)

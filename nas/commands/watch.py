@@ -1,4 +1,4 @@
-"""The work of `watch`: look at a run or a comparison until it ends, without touching it."""
+"""The work of `watch`: look at a run until it ends, without touching it."""
 
 import json
 import shutil
@@ -8,7 +8,6 @@ from pathlib import Path
 
 from nas.answer.progress import NAME, Elsewhere, Progress, RunFollower, going_on_elsewhere, read
 from nas.commands.requests import WatchRequest
-from nas.compare.progress import PLAN, ComparisonFollower, ComparisonProgress
 from nas.errors import UsageError
 from nas.files.tables import finite
 from nas.record.store import FILE, begun
@@ -16,7 +15,7 @@ from nas.terminal.console import harmless, notice, say, say_json
 from nas.terminal.doors import command
 from objectives.display_text import in_a_command
 
-Follower = RunFollower | Elsewhere | ComparisonFollower
+Follower = RunFollower | Elsewhere
 LOOK_S = 0.2
 
 
@@ -24,7 +23,7 @@ def watch(request: WatchRequest) -> None:
     """Show progress until nothing more comes.
 
     Raises:
-        UsageError: no run and no comparison within the time to wait.
+        UsageError: no run within the time to wait.
     """
     follower = awaited(request)
     shown = Shown(as_json=request.json, once=request.once)
@@ -52,9 +51,7 @@ def awaited(request: WatchRequest) -> Follower:
     while (found := follower_of(request.run)) is None:
         if time.monotonic() >= end:
             reason = "nothing to watch in it" if request.run.is_dir() else "no folder"
-            raise UsageError(
-                f"{request.run}: expected the folder of a run or a comparison, got {reason}; list runs with 'ls runs'"
-            )
+            raise UsageError(f"{request.run}: expected the folder of a run, got {reason}; list runs with 'ls runs'")
         if not announced:
             notice(f"{request.run}: no run there yet, waiting up to {request.wait:g} s …")
             announced = True
@@ -63,7 +60,7 @@ def awaited(request: WatchRequest) -> Follower:
 
 
 def _holds_something_else(path: Path) -> bool:
-    """Whether a folder has files, and none that a run or a comparison begins with: none will be laid out in it.
+    """Whether a folder has files, and none that a run begins with: none will be laid out in it.
 
     The lock and unfinished files, which are hidden, come before those.
     """
@@ -71,13 +68,11 @@ def _holds_something_else(path: Path) -> bool:
         names = {entry.name for entry in path.iterdir() if not entry.name.startswith(".")}
     except OSError:
         return False
-    return bool(names) and not names & {"config.yaml", "manifest.json", FILE, NAME, PLAN}
+    return bool(names) and not names & {"config.yaml", "manifest.json", FILE, NAME}
 
 
 def follower_of(path: Path) -> Follower | None:
     """The reader that follows a folder; None where nothing has begun in it."""
-    if (path / PLAN).is_file():
-        return ComparisonFollower(path)
     if going_on_elsewhere(path):
         return Elsewhere(path) if read(path) else None
     return RunFollower(path) if begun(path / FILE) else None
@@ -90,7 +85,7 @@ class Shown:
         self.as_json, self.once, self.height = as_json, once, 0
         self.rewritten = sys.stdout.isatty() and not once and not as_json
 
-    def __call__(self, found: Progress | ComparisonProgress) -> None:
+    def __call__(self, found: Progress) -> None:
         """Show where it stands now."""
         if self.as_json and self.once:
             say_json(found.json())

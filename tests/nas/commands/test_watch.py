@@ -163,7 +163,7 @@ def test_a_folder_that_is_not_there_is_waited_for(copied: Path, inside: Inside, 
     told = inside("watch", "nowhere", "--wait", 0.5)
     assert told.code == 2
     assert "waiting up to 0.5 s" in told.err
-    assert "expected the folder of a run or a comparison, got no folder" in told.err
+    assert "expected the folder of a run, got no folder" in told.err
     assert inside("watch", "nowhere", "--once").code == 2
     (tmp_path / "empty").mkdir()
     assert "got nothing to watch in it" in inside("watch", "empty", "--once").err
@@ -182,18 +182,6 @@ def test_a_folder_that_is_not_there_is_waited_for(copied: Path, inside: Inside, 
     later.join()
     assert told.code == 0
     assert "finished" in told.out
-
-
-def test_a_comparison_is_counted_by_runs(inside: Inside, tmp_path: Path) -> None:
-    given = ("--algos", "random,lhs", "--seeds", 2, "--evaluations", 120, "--workers", 1, "--no-plots", "--quiet")
-    assert inside("compare", "--out", "both", *given).code == 0
-    before = held(tmp_path / "both")
-    found = json.loads(inside("watch", "both", "--once", "--json").out)
-    assert (found["state"], found["finished"], found["expected"], found["evaluations"]) == ("finished", 4, 4, 480)
-    assert found["strategies"] == {"lhs": 2, "random": 2}
-    assert held(tmp_path / "both") == before
-    changed(tmp_path / "both" / "cells" / "paper" / "lhs" / "s1", state="running")
-    assert "3 of 4 runs finished, 1 begun" in inside("watch", "both", "--once").out
 
 
 @pytest.mark.slow
