@@ -13,14 +13,13 @@ def explain(request: ExplainRequest) -> None:
         return
     from nas.commands import explain as work
 
-    (work.explain if request.along is None else work.explain_along)(request)
+    work.explain(request)
 
 
 main = command(
     explain,
     "explain runs/paper-nsga2-s0 --select knee",
     "explain --model qwen2.5_0.5b --device raspberry_pi_5",
-    "explain runs/paper-exact-s0 --along 8",
     "explain --model gemma_3_1b --preset device --contexts",
 )
 if __name__ == "__main__":

@@ -125,10 +125,6 @@ class ExplainRequest:
     config: Annotated[str | None, Config] = None
     settings: Annotated[tuple[str, ...], Settings] = ()
     contexts: Annotated[bool, Flag("--contexts", "Add times and memory for prompts of 1k to 128k tokens.")] = False
-    along: Annotated[
-        int | None,
-        Flag("--along", "Gains from a larger device, at so many members of a run's frontier.", least=1, most=200),
-    ] = None
     verbose: Annotated[bool, Verbose] = False
     json: Annotated[bool, Json] = False
 

@@ -66,20 +66,18 @@ class DeviceGain:
         return 0.0 if self.bought is None else self.bought.gain
 
 
-def device_gains(
-    problem: Problem, pick: Evaluations, step: float = STEP, *, ranges: bool = True
-) -> tuple[DeviceGain, ...]:
+def device_gains(problem: Problem, pick: Evaluations, step: float = STEP) -> tuple[DeviceGain, ...]:
     """Return the exact gain from more of each resource of the pick's device within the problem's budgets.
 
     A budget on memory grows with the memory, in the same proportion. On several devices that of the pick alone has more, and
-    designs on it alone are asked for. ranges: whether it is also asked where times are at the ends of their measured range.
+    designs on it alone are asked for.
 
     Raises:
         UsageError: exact answers are impossible.
         Exceeded: they would take more than seconds.
     """
     problem, pick = on_its_device(problem, pick)
-    factors = _at_ends(problem, pick) if ranges else ()
+    factors = _at_ends(problem, pick)
     before = _lowest_within(covered(problem), problem, factors) if factors else []
     return tuple(_gain_of(problem, pick, name, step, factors, before) for name in _resources(problem.scenario))
 

@@ -145,28 +145,6 @@ def test_what_cannot_be_is_named(inside: Inside, study: Path, given: tuple[str, 
     assert said in answer.err
 
 
-@pytest.mark.slow
-def test_what_more_of_the_device_buys_along_a_frontier_is_that_of_its_members(inside: Inside, study: Path) -> None:
-    common = ("--config", study, "--algo", "exact", "--quiet", "--no-plots", "--budget", "total_ms=none")
-    assert inside("run", *common, "--set", f"devices={SLOW},{FAST}", "--out", "both").code == 0
-    rows = json.loads(inside("explain", "both", "--along", "4", "--json").out)["hw_codesign"]
-    assert len(rows) == 4
-    for row in rows:
-        name = row["design"].partition(":")[0]
-        common = ("--config", study, "--device", name, "--budget", f"total_ms={row['total_ms']!r}")
-        assert (
-            inside("run", *common, "--algo", "exact", "--quiet", "--no-plots", "--out", f"at{row['total_ms']}").code
-            == 0
-        )
-        gains = json.loads(inside("explain", f"at{row['total_ms']}", "--select", "best", "--json").out)["device_gains"]
-        for gained in gains:
-            assert row[gained["resource"]]["nats"] == pytest.approx(gained["nats"], abs=1e-9)
-    text = inside("explain", "both", "--along", "4", "--set", "laws=evidence").out
-    assert text.count("solved exactly") == 2
-    assert "expected a run folder" in inside("explain", "--model", "qwen2.5_0.5b", "--along", "2").err
-    assert "expected the run's own space" in inside("explain", "both", "--along", "2", "--space", "paper").err
-
-
 def test_a_cheaper_design_breaks_no_budget_of_the_selection_and_is_on_no_dearer_device(
     inside: Inside, study: Path
 ) -> None:
