@@ -10,7 +10,7 @@ from nas.answer.design_words import blind_spots, count, describe, equal_heads, f
 from nas.answer.device_times import PREFIX, latency_certainty, limits, misses, ranges_in_words, times_of, verdict
 from nas.answer.on_each_device import OnDevice
 from nas.answer.outcome import Outcome, PickRegret
-from nas.answer.sentences import baseline_metric, certainty, question_text, reading
+from nas.answer.sentences import baseline_metric, certainty, reading
 from nas.answer.sentences import limits as law_limits
 from nas.answer.sureness import EVIDENCE, difference_in_words, witness_in_words
 from nas.answer.take import advice, offers_table
@@ -271,17 +271,6 @@ def _on_device(problem: Problem, each: OnDevice) -> Cells:
         "range": ranges_in_words(problem.pricing(design), design, m, times[:1]),
         "architecture": describe(design.on(""), problem.space.settings),
     }
-
-
-OWN_HEADER = ("within", LOSS, "total (ms)", *SIZES, "architecture")
-
-
-def own_pick(outcome: Outcome) -> tuple[str, ...]:
-    """The pick within your budgets under `OWN_HEADER`."""
-    pick, row = outcome.picks[0], _cells(outcome, 0, "")
-    row["within"] = question_text(outcome.study.problem, pick.question)
-    row |= {} if pick.answer is None else {"total (ms)": f"{pick.answer.first['total_ms']:.2f}"}
-    return tuple(row.get(head, "") for head in OWN_HEADER)
 
 
 def beside_baselines(outcome: Outcome) -> list[Table]:

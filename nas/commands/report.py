@@ -1,22 +1,20 @@
-"""The work of `report`: the page of a run beside its files, or a page of several runs."""
+"""The work of `report`: the page of a run beside its files."""
 
 import os
 import webbrowser
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from os.path import isfile
 from pathlib import Path
 from typing import Any
 
 from nas.answer.outcome import Outcome
 from nas.answer.past_run import RecordedRun, recalled, recorded_run
-from nas.commands.answer_folders import work_of
 from nas.commands.requests import ReportRequest
 from nas.errors import UsageError
 from nas.files import own_files, report_json, yaml_source
 from nas.files.tables import write
 from nas.pages.page import FILE, delivered, name_of
 from nas.pages.run_page import run_page
-from nas.pages.runs_page import NamedRun, distinct_names, runs_page
 from nas.record.folder import current
 from nas.terminal.console import notice, say
 from objectives.display_text import in_a_command
@@ -31,39 +29,20 @@ def report(request: ReportRequest) -> Path:
         UsageError: not a folder that it knows, or a file that exists.
         PlasError: a damaged run, a folder that cannot be written.
     """
-
-    def made() -> str:
-        for path in request.runs:
-            refuse_other_pages(path)
-        return _page([recorded_run(path) for path in request.runs])
-
-    return delivered(request, made)
+    return delivered(request, lambda: _page(request.run))
 
 
-def made_from_report(runs: Sequence[Path]) -> bool:
-    """Return True if the one folder that is named holds the report of a fit or a calibration; of several False."""
-    return len(runs) == 1 and isfile(runs[0] / report_json.FILE)  # unlike Path.is_file of any name
+def made_from_report(folder: Path) -> bool:
+    """Return True if the folder holds the report of a fit or a calibration."""
+    return isfile(folder / report_json.FILE)  # unlike Path.is_file of any name
 
 
-def refuse_other_pages(path: Path) -> None:
-    """Say who writes a comparison's page, and that a page of its own stands beside no other.
-
-    Raises:
-        UsageError: the folder is a comparison's, or holds the report of a fit, a calibration or an installed package.
-    """
-    if isfile(path / COMPARISON):  # unlike Path.is_file of any name
+def _page(path: Path) -> str:
+    if isfile(path / COMPARISON):
         raise UsageError(
             f"{path}: expected a run folder, got a comparison; its page is written by 'plas compare --resume {in_a_command(path)}'"
         )
-    if isfile(path / report_json.FILE) or work_of("report", path) is not None:
-        raise UsageError(f"{path}: expected a run folder beside others, got a page of its own; report it alone")
-
-
-def _page(runs: list[RecordedRun]) -> str:
-    if len(runs) > 1:
-        names = distinct_names([name_of(run.run.path) for run in runs])
-        return runs_page([NamedRun(n, recalled(run), _resolved(run)) for n, run in zip(names, runs, strict=True)])
-    (run,) = runs
+    run = recorded_run(path)
     return run_page(recalled(run), name_of(run.run.path), _resolved(run), _versions(run.run.path))
 
 
@@ -103,7 +82,7 @@ def page_of(request: ReportRequest) -> Path | None:
     Raises:
         UsageError: a link stands in its place.
     """
-    place = request.out or (request.runs[0] / FILE if len(request.runs) == 1 else Path(FILE))
+    place = request.out or request.run / FILE
     if place.is_symlink():
         raise UsageError(f"{place}: expected a page, got a link; open what it points to, if you trust it")
     return place.absolute() if os.path.isfile(place) else None

@@ -131,16 +131,12 @@ class ExplainRequest:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReportRequest:
-    """Runs, or the folder of a fit or a calibration, and the page to write."""
+    """A run, or the folder of a fit or a calibration, and the page to write."""
 
-    runs: Annotated[tuple[Path, ...], Word("Run folders, or the folder of a fit's or a calibration's --report.", "RUN")]
+    run: Annotated[Path, Word("Run folder, or the folder of a fit's or a calibration's --report.", "RUN")]
     out: Annotated[
         Path | None,
-        Flag(
-            "--out",
-            "File to write; default: report.html in the run's folder, for several runs in this one.",
-            show_default=False,
-        ),
+        Flag("--out", "File to write; default: report.html in the run's folder.", show_default=False),
     ] = None
     show: Annotated[
         bool,

@@ -255,16 +255,16 @@ Page = Callable[[str, Mapping[str, Any]], str]
 
 
 def delivered(request: Any, page: Callable[[], str]) -> Path:
-    """Write a page to the given place, else beside the files of the one folder; returns where it is.
+    """Write a page to the given place, else beside the files of the folder; returns where it is.
 
-    request: `runs`, `out` and `quiet` of a report's.
+    request: `run`, `out` and `quiet` of a report's.
 
     Raises:
         UsageError: a file that exists.
         PlasError: a folder that cannot be written.
     """
-    target = request.out or (request.runs[0] / FILE if len(request.runs) == 1 else Path(FILE))
-    if request.out is not None or len(request.runs) > 1:
+    target: Path = request.out or request.run / FILE
+    if request.out is not None:
         refuse_existing("--out", target)
     write(target, page())
     if not request.quiet:

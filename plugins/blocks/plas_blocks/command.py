@@ -113,7 +113,7 @@ def report(request: ReportRequest) -> Path:
     """
     from plas_blocks.pictures import pngs
 
-    (path,) = request.runs
+    path = request.run
     study = reopened(path, [])
     content = recording.read_config(path)[1]
     return delivered(request, lambda: blocks_page(name_of(path), study, content, pngs(study)))

@@ -191,16 +191,12 @@ def written(
     run_of: Callable[..., Path],
     monkeypatch: pytest.MonkeyPatch,
 ) -> Callable[[str], Path]:
-    """The report of a small run (see STUDIES), of several, of a comparison or a device study."""
+    """The report of a small run (see STUDIES), of a comparison or a device study."""
     monkeypatch.setattr("nas.compare.pictures.draw_all", lambda *_: None)
 
     def of(kind: str) -> Path:
         if kind in STUDIES:
             return run_of(space=tiny, **STUDIES[kind]) / "report.html"
-        if kind == "runs":
-            runs = [run_of(f"seed{seed}", space=tiny, seed=seed) for seed in range(3)]
-            assert inside("report", *runs, "--out", tmp_path / "report.html", "--quiet").code == 0
-            return tmp_path / "report.html"
         if kind == "devices":
             assert inside(kind, *DEVICES, "--out", tmp_path / kind).code == 0
         else:

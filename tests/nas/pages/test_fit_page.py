@@ -159,12 +159,6 @@ def test_a_used_folder_and_a_file_are_refused_before_the_fit(fitted: Path, tmp_p
         assert answer.out == ""
 
 
-def test_a_fit_beside_runs_is_refused(fitted: Path, inside: Inside) -> None:
-    answer = inside("report", fitted, fitted)
-    assert answer.code == 2
-    assert "report it alone" in answer.err
-
-
 def test_the_command_repeats_what_was_asked_and_names_no_path() -> None:
     asked = FitRequest(
         (Path("/somewhere/of mine/runs.csv"),),

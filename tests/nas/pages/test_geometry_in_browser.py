@@ -11,7 +11,7 @@ from tests.nas.pages.geometry import CHECKS, PHONE, faults, settled, shown_at
 
 pytestmark = pytest.mark.slow
 
-KINDS = ("run", "many", "nothing", "three", "board", "runs", "comparison", "devices")
+KINDS = ("run", "many", "nothing", "three", "board", "comparison", "devices")
 WINDOWS = ((360, "light"), (390, "dark"), (768, "light"), (1440, "dark"))
 
 

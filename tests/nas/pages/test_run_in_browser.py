@@ -309,38 +309,6 @@ def test_a_run_solved_over_a_larger_space_tightens_its_objectives(
         assert f"({chosen['n_kv_heads']} KV)" in page.text("#pick")
 
 
-def test_a_page_of_several_runs_is_drawn_with_any_axes(
-    tiny: dict[str, Any], run_of: RunOf, page: Any, inside: Any
-) -> None:
-    runs = [run_of(f"seed{seed}", space=tiny, seed=seed, law={**TIES, "name": HOSTILE}) for seed in range(3)]
-    assert inside("report", *runs, "--out", "runs.html", "--quiet").code == 0
-    page.open(Path("runs.html"))
-    page.until("return document.getElementById('overlay').dataset.ready === 'yes'")
-    for metric in ("memory_gb", "total_ms"):
-        page.run("document.getElementById('overlay').dataset.ready = 'no'")
-        page.enter("#axis-0", metric)
-        page.until("return document.getElementById('overlay').dataset.ready === 'yes'")
-    assert page.run("return document.querySelectorAll('img').length") == 0
-    assert "seed2" in page.text("main")
-
-
-def test_a_page_of_runs_with_formats_is_drawn(
-    tiny: dict[str, Any], run_of: RunOf, page: Any, inside: Callable[..., Any]
-) -> None:
-    runs = [run_of("formats", space=tiny, precisions=["fp16", "int4"]), run_of("one", space=tiny)]
-    assert inside("report", *runs, "--out", "runs.html", "--quiet").code == 0
-    page.open(Path("runs.html"))
-    page.until("return document.getElementById('overlay').dataset.ready === 'yes'")
-    shown = page.run(
-        "return Bokeh.documents.flatMap(d => d.roots()).flatMap(plot => plot.renderers ?? [])"
-        ".filter(r => r.data_source?.data.run?.[0] === 'formats').flatMap(r => r.data_source.data.design)"
-    )
-    assert {text.partition(",")[0] for text in shown} == {
-        "int4"
-    }  # it is cheaper, and without a law of precision costs nothing
-    assert page.complaints() == []
-
-
 def test_a_page_names_how_a_design_is_served(
     tiny: dict[str, Any], run_of: RunOf, page: Any, inside: Callable[..., Any]
 ) -> None:
