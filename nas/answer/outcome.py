@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, wraps
+from typing import TypeVar
 
 import numpy as np
 
@@ -32,6 +33,7 @@ from objectives.loss_law.draws import spread, trimmed_mean
 from objectives.loss_law.law import Law
 from search_spaces.arrays import FloatArray, IntArray
 
+Made = TypeVar("Made")
 Stage = Callable[[str], None]  # gets the name of what begins
 
 
@@ -243,6 +245,19 @@ class Outcome:
         """The published models to take instead of the pick within your budgets, where they can be compared."""
         answer, problem = self.picks[0].answer, self.study.problem
         return None if answer is None else train_or_take(problem, problem.architectures(answer.genotypes))
+
+
+def once(made: Callable[[Outcome], Made]) -> Callable[[Outcome], Made]:
+    """Make something of an outcome once, and keep it with the outcome."""
+
+    @wraps(made)
+    def kept(outcome: Outcome) -> Made:
+        if made.__name__ not in vars(outcome):
+            vars(outcome)[made.__name__] = made(outcome)
+        found: Made = vars(outcome)[made.__name__]
+        return found
+
+    return kept
 
 
 def conclude(

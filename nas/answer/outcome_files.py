@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from nas.answer.design_words import describe
 from nas.answer.device_times import limits
 from nas.answer.on_each_device import OnDevice
-from nas.answer.outcome import Doubt, Outcome, PickRegret
+from nas.answer.outcome import Doubt, Outcome, PickRegret, once
 from nas.answer.sentences import active_experts, question_text
 from nas.answer.sureness import column_names, difference_in_numbers, witness_in_numbers
 from nas.answer.take import take_in_numbers
@@ -262,7 +261,7 @@ def law_in_numbers(law: Law, tokens: Sequence[float]) -> dict[str, Any]:
     }
 
 
-@lru_cache(maxsize=1)  # a run's file and its JSON are the same
+@once  # a run's file and its JSON are the same
 def summary(outcome: Outcome) -> dict[str, Any]:
     """The run in numbers, each with what it is relative to."""
     scale, problem, sections = outcome.scale, outcome.study.problem, outcome.ending.sections

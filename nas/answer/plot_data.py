@@ -1,12 +1,11 @@
 """The numbers that pictures and pages draw of a run, made once for both."""
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from nas.answer.outcome import Outcome
+from nas.answer.outcome import Outcome, once
 from nas.answer.sentences import baseline_metric
 from nas.problem.evaluations import Evaluations, frontier_rows, too_many
 from nas.problem.objective import EXTRAPOLATION, INSIDE
@@ -123,12 +122,9 @@ class Convergence:
         return "Hypervolume gap to exact (%)" if self.to_exact else "Hypervolume (own bounds)"
 
 
-@lru_cache(maxsize=1)
+@once
 def convergence(outcome: Outcome) -> Convergence | None:
-    """How the search approached the exact frontier, or grew; None of a run that solved its space, and where nothing fits.
-
-    The last one is kept: pictures and page of a run ask for the same.
-    """
+    """How the search approached the exact frontier, or grew; None of a run that solved its space, and where nothing fits."""
     if outcome.study.config.algo == "exact" or len(outcome.frontier) == 0 or outcome.scale is None:
         return None
     exact = None if outcome.exact is None else outcome.exact.frontier.values

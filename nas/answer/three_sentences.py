@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 from nas.answer import sureness
 from nas.answer.changes import NOTHING, Change, Changes, changes_of
 from nas.answer.design_words import describe_in_words, figure, figure_of
 from nas.answer.device_times import PREFIX, TIMES, alike, device_times, limits, ranges_of_what, times_of
-from nas.answer.outcome import Outcome
+from nas.answer.outcome import Outcome, once
 from nas.answer.sentences import devices_in_words, formats_in_words
 from nas.exact.gains import DIFFERENT
 from nas.exact.infeasibility import diagnosed
@@ -64,7 +63,7 @@ class ThreeSentences:
         return self.train, self.takes, self.buys
 
 
-@lru_cache(maxsize=1)  # a run's screen, files and page say the same
+@once  # a run's screen, files and page say the same
 def three_sentences(outcome: Outcome) -> ThreeSentences | None:
     """The answer of a run, made once; None where nothing was evaluated that says anything."""
     problem, answer, there = outcome.study.problem, outcome.picks[0].answer, outcome.device_times[0]

@@ -23,17 +23,14 @@ RIGHTS = {
     **dict.fromkeys(("run", "compare"), Right.STUDY),
     **dict.fromkeys(("explain", "export", "list"), Right.TYPED),
 }  # every other command: nothing; one of an installed package: what it says itself
-_command: ContextVar[str] = ContextVar(
-    "command", default=""
-)  # none: a program of the user's own, which says what it wants
+#: The command and its right; without one it is a program of the user's own, which says what it wants.
+_command: ContextVar[tuple[str, Right]] = ContextVar("command", default=("", Right.STUDY))
 
 
 @contextmanager
 def command(name: str, right: Right | None = None) -> Iterator[None]:
     """Name the command for which modules are imported inside the block, and its right if an installed package adds it."""
-    if right is not None:
-        RIGHTS[name] = right
-    token = _command.set(name)
+    token = _command.set((name, right or right_of(name)))
     try:
         yield
     finally:
@@ -51,8 +48,7 @@ def refuse_import(kind: str, what: str, *, typed: bool) -> None:
     Raises:
         UsageError: it may not.
     """
-    name = _command.get()
-    right = right_of(name) if name else Right.STUDY
+    name, right = _command.get()
     if right is Right.STUDY or (right is Right.TYPED and typed):
         return
     flag = f"objectives=loss,{what}" if kind == "metric" else f"algo={what}"

@@ -597,7 +597,6 @@ LOG = (
 @pytest.fixture
 def plas(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Inside]:
     """`plas WORDS` in this process: exit code, output, errors."""
-    monkeypatch.setattr(import_rights, "RIGHTS", dict(import_rights.RIGHTS))  # a command brings its own
     monkeypatch.chdir(tmp_path)
 
     def run(*words: object) -> Any:
