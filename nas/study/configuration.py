@@ -494,7 +494,8 @@ class StudyConfig(BaseModel):
         """A recorded study has no tokens where its text makes them; earlier versions recorded that a run had no mirror."""
         if not isinstance(raw, Mapping):
             return raw
-        return {key: v for key, v in raw.items() if v != "none" or key not in (*IN_TEXT, "optuna_storage")}
+        keys = (*IN_TEXT, "optuna_storage")
+        return {key: v for key, v in raw.items() if key not in keys or v != "none"}
 
     def head_bytes_at(self, precision: str) -> float | None:
         """Bytes per element of embedding and LM head in a precision, None: the format's own; those of int4 are of int4_kv8 too."""
