@@ -194,10 +194,7 @@ def _typical(device: Device, calibration: Calibration) -> str:
     engine = f" with {calibration.engine}" if calibration.engine else f" with any engine{_nearer(device)}"
     kind, comma, why = CHIPS[device.chip].partition(",")
     chip = "; state its chip (gpu, soc, npu, …) for a narrower range" if device.chip == "any" else ""
-    return (
-        f"this device was not measured{' in this format or with this engine' * bool(device.profiles)}: times are typical of {kind}{engine}{comma}{why}{chip}; "
-        f"to be safer limit total_ms@q80; {CURE}"
-    )
+    return f"this device was not measured{' in this format or with this engine' * bool(device.profiles)}: times are typical of {kind}{engine}{comma}{why}{chip}; {CURE}"
 
 
 def _nearer(device: Device) -> str:

@@ -13,6 +13,7 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.objective import OWN, Budget, PickQuery
 from nas.problem.picks import best_row
 from nas.problem.problem import Problem
+from nas.problem.quantiles import with_margins
 from nas.problem.settings import trained_on
 from nas.problem.steps import VOCABULARIES
 from nas.problem.uncertainty import Difference, differences, has_doubt
@@ -186,7 +187,7 @@ def _of_vocabulary(study: Study, problem: Problem) -> Iterator[tuple[float, Prob
 def _of_format(study: Study, problem: Problem) -> Iterator[tuple[str, Problem]]:
     narrower = _narrower(study)
     if narrower and not _why_no_format(study):  # every device states the peaks of these formats
-        yield narrower, replace(problem, scenario=in_format(study, narrower))
+        yield narrower, with_margins(replace(problem, scenario=in_format(study, narrower)))
 
 
 def _of_tokens(study: Study, problem: Problem) -> Iterator[tuple[float, Problem]]:

@@ -24,7 +24,7 @@ from nas.problem.law_caveats import blind_lines
 from nas.problem.objective import OWN, Baseline, PickQuery, unit_of
 from nas.problem.picks import Pick
 from nas.problem.problem import METRIC_ORDER, Problem
-from nas.problem.quantiles import share_of, time_ranges, with_metrics
+from nas.problem.quantiles import share_of, time_ranges
 from nas.problem.uncertainty import AS_GOOD, Difference
 from nas.study.configuration import StudyConfig
 from nas.terminal.console import Line, sentence, write
@@ -126,6 +126,7 @@ def _answer(outcome: Outcome, *, engines: bool = True) -> list[Line]:
         *take,
         _takes(outcome, design, metrics),
         _speed(problem, metrics),
+        answering.margin_line(problem, pick.answer, outcome.unsafe),
         *_on_the_device(outcome),
     ]
     further = [
@@ -136,7 +137,12 @@ def _answer(outcome: Outcome, *, engines: bool = True) -> list[Line]:
     ]
     title = [line for text in titles for line in sentence(Styled(text, TITLE), most=COLUMNS)]
     choices = _choices(outcome, design, metrics)
-    return [*title, *_sentences(facts, INDENT), *choices, *_sentences([*filter(None, further)], INDENT)]
+    return [
+        *title,
+        *_sentences([*filter(None, facts)], INDENT),
+        *choices,
+        *_sentences([*filter(None, further)], INDENT),
+    ]
 
 
 def _takes(outcome: Outcome, design: Architectures, metrics: dict[str, float]) -> str:
@@ -205,29 +211,26 @@ def _on_the_device(outcome: Outcome) -> list[str]:
 
 
 def _choices(outcome: Outcome, design: Architectures, metrics: dict[str, float]) -> list[Line]:
-    """Where measured times of such devices lie; the answer, the fastest design whose loss is hardly higher, and the one that keeps a time limit in four of five cases."""
+    """Where measured times of such devices lie; the answer, and the fastest design whose loss is hardly higher."""
     problem, every = outcome.study.problem, outcome.evaluations[outcome.evaluations.feasible]
     time, answer = times_of(problem, PickQuery(OWN, None))[0], outcome.picks[0].answer
-    scenario, limit = problem.pricing(design), limits(problem, PickQuery(OWN, None)).get(time)
+    scenario = problem.pricing(design)
     if answer is None or outcome.picks[0].question.least != "loss":
         return []
     good = np.where(every.metrics["loss"] <= metrics["loss"] + AS_GOOD, every.metrics[time], np.inf)
     fastest = every[np.array([np.argmin(good)])]
-    choices: dict[str, Evaluations | None] = {"lowest loss": answer}
+    choices = {"best": answer}
     choices |= {f"fastest, +{AS_GOOD:g}": fastest} if fastest.first[time] < metrics[time] else {}
     lines, ranges = list[str](), time_ranges(scenario, design, metrics)
     if time in ranges:
         (low, high), profile = ranges[time], scenario.calibration
         whose = "devices of this class" if profile is not None and profile.typical else "measured models"
         lines = [f"{share_of(scenario, design)} % of {whose} take {in_ms(low)} to {in_ms(high)} ms."]
-        choices |= {} if limit is None or limit >= high else _safe(problem, every, time, limit)
     if len(choices) == 1:
         return _sentences(lines, INDENT)
     memory = "resident_gb" if problem.scenario.complete else "memory_gb"
     body = [
         (name, f"{row.first['loss']:.2f}", in_ms(row.first[time]), in_ms(row.first[memory]), _size(problem, row))
-        if row is not None
-        else (name, "", "", "", "no design")
         for name, row in choices.items()
     ]
     heads = ("loss", time.removeprefix("total_").replace("_", " "), "GB")
@@ -239,17 +242,6 @@ def _size(problem: Problem, row: Evaluations) -> str:
     design = problem.architectures(row.genotypes)
     experts = f"{design.n_experts[0]} experts, {design.top_k[0]} used" if design.n_experts[0] > 1 else "dense"
     return f"{design.depth[0]} layers, width {design.width[0]:,}, {experts}"
-
-
-def _safe(problem: Problem, every: Evaluations, time: str, limit: float) -> dict[str, Evaluations | None]:
-    """The evaluated design of the lowest loss that keeps a time limit at its 80 % quantile, if any does; nothing where that is not claimed."""
-    quantile = f"{time}@q80"
-    try:
-        times = with_metrics(problem, every, (quantile,)).metrics[quantile]
-    except ValueError:  # too few models were held out to claim it
-        return {}
-    best = every[np.array([np.argmin(np.where(times <= limit, every.metrics["loss"], np.inf))])]
-    return {"safe in 4 of 5": best if (times <= limit).any() else None}
 
 
 def _doubt_of_loss(problem: Problem, design: Architectures) -> str:

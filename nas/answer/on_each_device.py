@@ -13,7 +13,7 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
 from nas.problem.picks import Pick, PickRule, answers, best_row
 from nas.problem.problem import Problem
-from nas.problem.quantiles import refuse_unclaimed
+from nas.problem.quantiles import refuse_unclaimed, with_margins
 from nas.problem.settings import in_setting
 from nas.search.assembly import Study
 from nas.search.scenarios import with_preset
@@ -96,6 +96,7 @@ def held_on_device(study: Study, on_device: Problem, found: Evaluations, *, solv
     shipped = tuple(each for each in on_device.objectives if each.name not in own)
     asked = study.problem.asked_besides
     problem = replace(on_device, objectives=shipped, budgets=_budgets(study), queries=queries, columns=asked)
+    problem = with_margins(problem)
     try:
         refuse_unclaimed(problem)
         good = found.genotypes[found.ok]

@@ -126,6 +126,12 @@ class Outcome:
         return answers(self.study.problem, self.evaluations)
 
     @cached_property
+    def unsafe(self) -> Evaluations | None:
+        """The pick within your budgets as times are predicted, one row, without a margin."""
+        row = replace(PickRule.for_query(self.picks[0].question), margin=False).row(self.evaluations)
+        return None if row is None else self.evaluations[row : row + 1]
+
+    @cached_property
     def on_device(self) -> Problem:
         """The study's problem under preset `device`."""
         return under_preset(self.study, "device")
@@ -358,7 +364,7 @@ class Doubt:
                 and question.least == "loss"
                 and not own & {*rule.metrics}
             ):
-                asked[at] = pick.answer, rule
+                asked[at] = pick.answer, rule.as_answered(pick.answer)
         if asked:
             candidates = np.concatenate([self.of.frontier.genotypes, *(row.genotypes for row, _ in asked.values())])
             least = least_expected_regrets(problem, law, tuple(rule for _, rule in asked.values()), candidates)
@@ -381,7 +387,7 @@ def solved_regret(problem: Problem, rule: PickRule, pick: IntArray) -> PickRegre
     law = problem.scenario.law
     if law.draws and law.extrapolates(problem.architectures(pick[None])).any():
         return None
-    best = least_expected_regret(problem, law, rule)
+    best = least_expected_regret(problem, law, rule.as_answered(problem.evaluate(pick[None])))
     return None if best is None else _pick_regret(problem, law, pick, best)
 
 

@@ -15,9 +15,9 @@ from nas.exact.solution import solve
 from nas.files import yaml_source
 from nas.problem.evaluations import Evaluations, Scale, distinct, frontier_rows
 from nas.problem.objective import Baseline, Budget, Objective, PickQuery, built_in
-from nas.problem.picks import PickRule, least_of
+from nas.problem.picks import MARGIN, PickRule, least_of
 from nas.problem.problem import Problem
-from nas.problem.quantiles import named_in, refuse_unclaimed, ships, with_metrics
+from nas.problem.quantiles import knowing, named_in, ships, with_metrics
 from nas.problem.uncertainty import tied
 from nas.record.folder import OpenRun, open_run, workload_of
 from nas.record.store import KNOWN, final, holds
@@ -33,6 +33,7 @@ from objectives.device import Calibration, Device, Sustained
 from objectives.display_text import LONGEST, escaped
 from objectives.engines import beside_attention
 from objectives.loss_law.law import Law
+from objectives.measured_bounds import MEASURED
 from objectives.plugins import importable
 from objectives.profile_choice import OF_DEVICE, calibration_for, doubts
 from objectives.scenario import Requests
@@ -223,11 +224,13 @@ def with_quantiles(run: RecordedRun, limits: Iterable[str]) -> RecordedRun:
     Raises:
         UsageError: a quantile that what was held out cannot claim.
     """
-    lacking = tuple(name for name in named_in(limits) if name not in run.evaluations.metrics)
-    if not lacking:
+    wanted = [name if "@" in name else name + MARGIN for name in named_in(limits) if name.partition("@")[0] in MEASURED]
+    if run.run.resolved["calibration"] == "none":  # which claims nothing
+        wanted = [name for name in wanted if name in named_in(limits)]
+    if all(name in run.evaluations.metrics for name in wanted):
         return run
-    problem = replace(study_of(run, {}, []).problem, columns=lacking)
-    refuse_unclaimed(problem)
+    problem = knowing(replace(study_of(run, {}, []).problem, columns=()), limits)
+    lacking = tuple(name for name in problem.columns if name not in run.evaluations.metrics)
     return replace(run, evaluations=with_metrics(problem, run.evaluations, lacking))
 
 

@@ -18,7 +18,7 @@ from nas.problem.evaluations import Distance, Evaluations, Scale, distance, fron
 from nas.problem.objective import Baseline, Budget
 from nas.problem.picks import PickRule, least_of
 from nas.problem.problem import Problem
-from nas.problem.quantiles import named_in, refuse_unclaimed, with_metrics
+from nas.problem.quantiles import knowing, with_metrics
 from nas.record.identity import PRICING, difference
 from nas.search.assembly import Study
 from nas.study.metrics import check_form, parse_budget, select
@@ -85,11 +85,10 @@ class Frontier:
 
     def _knowing(self, limits: list[str]) -> Self:
         """The same with the metrics at a quantile that limits name."""
-        lacking = tuple(name for name in named_in(limits) if name not in self.problem.metric_names)
+        problem = knowing(self.problem, limits)
+        lacking = tuple(name for name in problem.metric_names if name not in self.problem.metric_names)
         if not lacking:
             return self
-        problem = replace(self.problem, columns=(*self.problem.columns, *lacking))
-        refuse_unclaimed(problem)
         evaluated = None if self.evaluated is None else with_metrics(problem, self.evaluated, lacking)
         return replace(self, problem=problem, members=with_metrics(problem, self.members, lacking), evaluated=evaluated)
 

@@ -97,7 +97,19 @@ class SettingBySetting:
         return self.picks([PickRule(asked, budgets, least=least)])[0]
 
     def picks(self, rules: Sequence[PickRule]) -> list[Evaluations | None]:
-        """The pick by each rule among all architectures, whatever the problem's budgets, found in one pass; each one row."""
+        """The pick by each rule among all architectures, whatever the problem's budgets, found in one pass; each one row.
+
+        Those of which no design keeps its limits with a margin are found in a second pass, without.
+        """
+        strict = [rule.strict((), self.problem.columns) for rule in rules]
+        found = self._picks(strict)
+        free = [n for n, row in enumerate(found) if row is None and strict[n].within != rules[n].within]
+        for n, row in zip(free, self._picks([rules[n] for n in free]), strict=True):
+            found[n] = row
+        return found
+
+    def _picks(self, rules: Sequence[PickRule]) -> list[Evaluations | None]:
+        """The pick by each rule as it stands."""
         if not rules:
             return []
         order = self._order((rules[0].least,), rules[0].limits)

@@ -120,7 +120,8 @@ def _obstacle(problem: Problem, rules: tuple[PickRule, ...]) -> str:
 
 def metrics_of(problem: Problem, rules: tuple[PickRule, ...]) -> tuple[str, ...]:
     """Return the metrics that dominance, budgets, picks and their ties use."""
-    asked = [*problem.asked, *(metric for rule in rules for metric in rule.metrics)]
+    strict = [rule.strict(problem.budgets, problem.columns) for rule in rules]
+    asked = [*problem.asked, *(metric for rule in strict for metric in rule.metrics)]
     return tuple(dict.fromkeys([*asked, "loss", "total_ms"] if rules else asked))
 
 
@@ -223,7 +224,8 @@ def _picks(
     """
     if frontier is None and problem.objectives:
         return (None,) * len(rules)
-    found = {rule: _of(frontier, rule) for rule in rules if frontier is not None and rule.read_off(frontier)}
+    strict = {rule: rule.strict(problem.budgets, problem.columns) for rule in rules}
+    found = {rule: _of(frontier, rule) for rule in rules if frontier is not None and strict[rule].read_off(frontier)}
     dense = tuple(rule for rule in rules if rule.dense)
     found |= zip(dense, _dense_picks(problem, dense), strict=True)
     rest = [rule for rule in dict.fromkeys(rules) if rule not in found]

@@ -50,7 +50,7 @@ def parse_sweep(text: str, metrics: tuple[str, ...], figures: Mapping[str, Figur
 
 
 def swept(sweep: Sweep, evaluations: Evaluations) -> Iterator[tuple[float, int | None]]:
-    """Return each limit with the row of its pick, None if nothing fits.
+    """Return each limit with the row of its pick as times are predicted, None if nothing fits.
 
     Only rows that no other beats in both loss and the metric can be picks.
     """
@@ -58,5 +58,5 @@ def swept(sweep: Sweep, evaluations: Evaluations) -> Iterator[tuple[float, int |
     rows = frontier_rows(rivals)
     front = evaluations[rows]
     for limit in sweep.limits.tolist():
-        row = best_row(front, Budget(sweep.metric, limit))
+        row = best_row(front, Budget(sweep.metric, limit), margin=False)
         yield limit, None if row is None else int(rows[row])

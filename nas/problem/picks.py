@@ -1,6 +1,6 @@
 """Picks: the architecture of lowest loss within the study's budgets and those of a question."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +11,7 @@ from nas.problem.problem import Problem
 from search_spaces.arrays import BoolArray, FloatArray
 
 BLOCK = 131_072
+MARGIN = "@q80"  # at which picks keep limits on times
 COUNTS = ("params_total", "params_active")  # equal where there are no experts to choose from
 
 
@@ -21,14 +22,17 @@ def best_row(
     *,
     dense: bool = False,
     of: str = "loss",
+    margin: bool = True,
 ) -> int | None:
     """Row of the pick, the least `of` a metric, or None when nothing is feasible.
 
-    `within` are further budgets, `dense` leaves out experts.
+    `within` are further budgets, `dense` leaves out experts, `margin` takes a row that keeps its limits in 4 of 5 cases where one does.
 
     Ties, at 12 digits, go to the lower budgeted metric, the lower total_ms, the smaller genotype.
     """
-    rows = np.flatnonzero(allowed(evaluations, budget, within, dense=dense))
+    found = allowed(evaluations, budget, within, dense=dense)
+    limits = (*evaluations.budgets, *(() if budget is None else (budget,)), *within) if margin else ()
+    rows = np.flatnonzero(keeping(evaluations, found, limits))
     if len(rows) == 0:
         return None
     least = rounded(evaluations.metrics[of][rows])
@@ -52,6 +56,19 @@ def allowed(
     return found
 
 
+def kept(limits: Iterable[Budget], metrics: Collection[str]) -> tuple[Budget, ...]:
+    """The limits at the quantile that picks keep, of those whose metric is there at it."""
+    return tuple(Budget(limit.metric + MARGIN, limit.limit) for limit in limits if limit.metric + MARGIN in metrics)
+
+
+def keeping(evaluations: Evaluations, rows: BoolArray, limits: Iterable[Budget], *, strict: bool = False) -> BoolArray:
+    """Those of some rows, (n,), that keep limits on times in 4 of 5 cases; all of them where none does, unless `strict`."""
+    safe = rows
+    for limit in kept(limits, evaluations.metrics):
+        safe = safe & (evaluations.metrics[limit.metric] <= limit.limit)
+    return safe if strict or safe.any() else rows
+
+
 def least_of(objectives: Sequence[str]) -> str:
     """The metric that a pick has least: the loss, or the first objective where the loss is none of them."""
     return "loss" if not objectives or any(name.partition("@")[0] == "loss" for name in objectives) else objectives[0]
@@ -59,17 +76,28 @@ def least_of(objectives: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class PickRule:
-    """A pick that can be kept while a space is enumerated block by block: the least of a metric within budgets."""
+    """A pick that can be kept while a space is enumerated block by block: the least of a metric within budgets; `margin`: see `best_row`."""
 
     budget: Budget | None
     within: tuple[Budget, ...] = ()
     dense: bool = False
     least: str = "loss"
+    margin: bool = True
 
     @classmethod
     def for_query(cls, question: PickQuery) -> "PickRule":
-        """The rule that answers a question."""
-        return cls(question.budget, question.within, question.dense, question.least)
+        """The rule that answers a question; beside a published model both are at their predicted times."""
+        return cls(question.budget, question.within, question.dense, question.least, not question.baseline)
+
+    def strict(self, budgets: Iterable[Budget], metrics: Collection[str]) -> "PickRule":
+        """The rule with its margin as further limits, those of a problem's budgets too."""
+        further = kept((*budgets, *self.limits), metrics) if self.margin else ()
+        return replace(self, within=(*self.within, *further), margin=False)
+
+    def as_answered(self, answer: Evaluations) -> "PickRule":
+        """The rule that its answer, one row, keeps: with its margin as limits, or without."""
+        strict = self.strict(answer.budgets, answer.metrics)
+        return strict if strict.allowed(answer).all() else replace(self, margin=False)
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -103,7 +131,7 @@ class PickRule:
 
     def row(self, evaluations: Evaluations) -> int | None:
         """Row of the pick, or None when nothing is feasible."""
-        return best_row(evaluations, self.budget, self.within, dense=self.dense, of=self.least)
+        return best_row(evaluations, self.budget, self.within, dense=self.dense, of=self.least, margin=self.margin)
 
     def better(self, old: Evaluations | None, block: Evaluations) -> Evaluations | None:
         """The pick among the old one and a block, as one row."""

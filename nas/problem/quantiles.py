@@ -10,6 +10,7 @@ from typing import Any
 from nas.errors import UsageError
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import cost_of, costs
+from nas.problem.picks import MARGIN
 from nas.problem.problem import Problem
 from objectives.device import Calibration, Phase, Sustained
 from objectives.engines import beside_attention
@@ -52,9 +53,30 @@ def measured_at(names: Iterable[str]) -> list[str]:
 
 
 def named_in(limits: Iterable[str]) -> list[str]:
-    """The metrics at a quantile that limits as they are typed need, a rate's cost: `total_ms@q80` of `total_ms@q80<=100`."""
-    names = (cost_of(re.split("[<>=]", text)[0].strip()) for text in limits)
-    return list(dict.fromkeys(measured_at(names)))
+    """The metrics that limits as they are typed need, a rate's cost: `total_ms@q80` of `total_ms@q80<=100`."""
+    return list(dict.fromkeys(cost_of(re.split("[<>=]", text)[0].strip()) for text in limits))
+
+
+def knowing(problem: Problem, limits: Iterable[str]) -> Problem:
+    """The problem with the metrics at a quantile that limits as they are typed need, and their times as picks keep them.
+
+    Raises:
+        UsageError: a quantile that what was held out cannot claim.
+    """
+    columns = dict.fromkeys([*problem.columns, *measured_at(named_in(limits))])
+    problem = replace(problem, columns=tuple(columns))
+    refuse_unclaimed(problem)
+    return with_margins(problem, named_in(limits))
+
+
+def with_margins(problem: Problem, limited: Iterable[str] = ()) -> Problem:
+    """The problem with the times that it limits, and others, at the quantile that picks keep, where every format and device claims it."""
+    times = [name for name, errors in MEASURED.items() if "energy" not in errors.values()]
+    named = [*limited, *(budget.metric for budget in problem.budgets)]
+    margins = {name + MARGIN for name in times}
+    names = dict.fromkeys([*problem.columns, *(name + MARGIN for name in times if name in named)])
+    kept = (name for name in names if name not in margins or not any(_unclaimed(problem, name)))
+    return replace(problem, columns=tuple(kept))
 
 
 def with_metrics(problem: Problem, found: Evaluations, names: tuple[str, ...]) -> Evaluations:
@@ -70,13 +92,19 @@ def refuse_unclaimed(problem: Problem) -> None:
         UsageError: naming the metric, and the format where there are several.
     """
     for name in _measured(problem):
-        for place, scenario in problem.scenario.each.items():
-            try:
-                factors_of(*level_of(name), scenario)
-            except ValueError as error:
-                where = f"precision {place}: " if problem.scenario.formats else ""
-                where = f"{place}: " if problem.scenario.devices else where
-                raise UsageError(f"{where}{error}") from None
+        for place, error in _unclaimed(problem, name):
+            where = f"precision {place}: " if problem.scenario.formats else ""
+            where = f"{place}: " if problem.scenario.devices else where
+            raise UsageError(f"{where}{error}")
+
+
+def _unclaimed(problem: Problem, name: str) -> Iterator[tuple[str, str]]:
+    """Formats or devices in which what was held out does not claim a metric at a quantile, and why."""
+    for place, scenario in problem.scenario.each.items():
+        try:
+            factors_of(*level_of(name), scenario)
+        except ValueError as error:
+            yield place, str(error)
 
 
 def about_quantiles(problem: Problem) -> Iterator[str]:

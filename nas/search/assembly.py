@@ -29,7 +29,7 @@ from nas.problem.objective import (
 )
 from nas.problem.picks import least_of
 from nas.problem.problem import METRIC_ORDER, Problem
-from nas.problem.quantiles import about_quantiles, refuse_unclaimed
+from nas.problem.quantiles import about_quantiles, refuse_unclaimed, with_margins
 from nas.search.cluster import few_whole_values, idle_workers, refuse_misplaced
 from nas.search.discovery import (
     ChosenStrategy,
@@ -266,8 +266,10 @@ def problem_of(asked: ReadStudy) -> tuple[Problem, list[str], str]:
         columns=columns,
     )
     refuse_unclaimed(problem)
+    limits = [*of_rates, *on_rates, *about_quantiles(problem)]
+    problem = with_margins(problem, (cost_of(metric) for metric, _ in asked.applications.values()))
     refuse_impossible(problem)
-    return problem, [*of_rates, *on_rates, *about_quantiles(problem)], note
+    return problem, limits, note
 
 
 def _of_applications(asked: ReadStudy) -> list[str]:

@@ -49,7 +49,7 @@ class Exact:
     def _solved(self) -> Iterator[ExactSolution]:
         """The frontier with the picks of the study's own vocabulary, then the picks of every other, without its frontier."""
         problem = self.context.problem
-        rules: dict[int, list[PickRule]] = {problem.vocabulary: [PickRule(None)]}
+        rules: dict[int, list[PickRule]] = {problem.vocabulary: [PickRule(None, margin=False)]}
         for question in problem.queries:
             vocabulary = problem.with_vocabulary(question.vocabulary).vocabulary
             rules.setdefault(vocabulary, []).append(PickRule.for_query(question))
