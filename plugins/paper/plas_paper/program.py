@@ -13,7 +13,6 @@ import numpy as np
 from search_spaces.arrays import BoolArray, FloatArray, IntArray, frozen
 
 VARIABLES = ("depth", "width", "ffn_ratio", "gqa", "activation_rate")
-DEPTH, WIDTH, RATIO, GQA, RATE = range(5)
 
 
 @dataclass(frozen=True, eq=False)

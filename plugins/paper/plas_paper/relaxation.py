@@ -22,7 +22,6 @@ class Relaxation:
     """The optimum of a box: no design in it has a loss below `bound`, nats; prices are nats per unit of a limit's log."""
 
     optimum: Optimum
-    solves: int
     prices: dict[str, float]
 
     @property
@@ -55,7 +54,7 @@ def relaxed(theory: TheoryProblem, box: Box, pair: tuple[int, int] | None = None
         if not fresh:
             break
         cuts |= fresh
-    return Relaxation(optimum, number, _by_metric(optimum))
+    return Relaxation(optimum, _by_metric(optimum))
 
 
 def _first_cuts(theory: TheoryProblem, box: Box, curved: dict[str, Sides]) -> dict[str, Posynomial]:
