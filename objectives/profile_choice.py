@@ -40,9 +40,14 @@ def calibration_for(device: Device, asked: Conditions, *, typical: bool = True) 
     base, alike = base_of(asked.precision), computing_as(asked)
     in_format = any(takes_as_measured(p, base) for p in here)
     if here and not asked.engine and not in_format and all(p.engine for p in here):
-        asked = replace(asked, engine=_only_engine(asked))
+        able = [name for name, runs in RUNS.items() if runs.runs_format(base)]
+        of_weights = family_of(precision(base, own=asked.own)) in ("w4", "w8")
+        asked = replace(asked, engine=able[0] if len(able) == 1 and of_weights else "")
     sources = tuple(dict.fromkeys([base, *TRANSFERABLE.get(alike, (alike, ""))]))
-    usable = _of_engine([p for p in here if p.precision in sources], device, asked, typical)
+    usable, engine = [p for p in here if p.precision in sources], engine_of(asked.engine)
+    of_engine = [p for p in usable if not engine or engine_of(p.engine) == engine]
+    if of_engine or (typical and shipped().knows(device, engine)):
+        usable = of_engine  # others where nothing is known of the engine in the class
     if not usable:
         return _without_profile(device, asked, measured=bool(here), typical=typical)
 
@@ -54,13 +59,6 @@ def calibration_for(device: Device, asked: Conditions, *, typical: bool = True) 
 
     best = min(usable, key=distance)
     return _doubted(best, device, asked), f"calibrated ({_named(best, asked)})"
-
-
-def _only_engine(asked: Conditions) -> str:
-    """The engine that alone is known to run a format of weights, as llama.cpp its own; "" of others."""
-    base = base_of(asked.precision)
-    names = [name for name, runs in RUNS.items() if runs.runs_format(base)]
-    return names[0] if len(names) == 1 and family_of(precision(base, own=asked.own)) in ("w4", "w8") else ""
 
 
 def _doubted(profile: Calibration, device: Device, asked: Conditions) -> Calibration:
@@ -76,13 +74,6 @@ def _doubted(profile: Calibration, device: Device, asked: Conditions) -> Calibra
     errors = {phase: as_far(profile.held_out.get(phase, []), ratios) for phase, ratios in usual.held_out.items()}
     counted = {"borrowed": device.chip, "held_out": errors, "held_out_models": usual.held_out_models}
     return profile.model_copy(update=counted)
-
-
-def _of_engine(profiles: list[Calibration], device: Device, asked: Conditions, typical: bool) -> list[Calibration]:
-    """Those of the engine that is asked for; others where nothing is known of it in the class."""
-    engine = engine_of(asked.engine)
-    own = [p for p in profiles if not engine or engine_of(p.engine) == engine]
-    return own if own or (typical and shipped().knows(device, engine)) else profiles
 
 
 def _without_profile(

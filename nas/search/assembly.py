@@ -242,8 +242,8 @@ def problem_of(asked: ReadStudy) -> tuple[Problem, list[str], str]:
     """
     config, space, given = asked.config, asked.space, _with_default(asked)
     if space.own_heads:
-        of_applications = [metric for metric, _ in asked.applications.values()]
-        _refuse_per_token([*config.objectives, *given, *config.columns, *of_applications])
+        limited_there = [metric for metric, _ in asked.applications.values()]
+        _refuse_per_token([*config.objectives, *given, *config.columns, *limited_there])
     conditions = conditions_of(config, experts=bool((space.experts > 1).any()))
     devices = asked.devices or {"": asked.device}
     scenario, note = scenario_on_devices(config, asked.laws[0], devices, space.formats, conditions, asked.trainer)
@@ -251,7 +251,10 @@ def problem_of(asked: ReadStudy) -> tuple[Problem, list[str], str]:
     minimised, of_rates = as_costs(config.objectives)
     of_costs, on_rates = limits_of_costs(given, scenario)
     rates = (name for name in (*config.objectives, *given) if is_rate(name))
-    columns = tuple(dict.fromkeys([*config.columns, *rates, *_of_applications(asked)]))
+    own = {name for name, metric in asked.metrics.items() if metric.function is not None}
+    limited = (cost_of(metric) for metric, _ in asked.applications.values())
+    of_applications = [metric for metric in limited if metric not in own and metric not in METRIC_ORDER]
+    columns = tuple(dict.fromkeys([*config.columns, *rates, *of_applications]))
     shown = rates_by_cost(columns, scenario)
     problem = Problem(
         space,
@@ -270,13 +273,6 @@ def problem_of(asked: ReadStudy) -> tuple[Problem, list[str], str]:
     problem = with_margins(problem, (cost_of(metric) for metric, _ in asked.applications.values()))
     refuse_impossible(problem)
     return problem, limits, note
-
-
-def _of_applications(asked: ReadStudy) -> list[str]:
-    """The shipped metrics that applications limit and that are not always computed."""
-    own = {name for name, metric in asked.metrics.items() if metric.function is not None}
-    limited = (cost_of(metric) for metric, _ in asked.applications.values())
-    return [metric for metric in limited if metric not in own and metric not in METRIC_ORDER]
 
 
 def _reader(asked: ReadStudy, conditions: Conditions) -> Scenario | None:

@@ -35,7 +35,6 @@ from nas.study.study_laws import cost_beside, in_tokens, of_own_vocabulary, refu
 from nas.study.study_space import narrowed, run_by_engine, study_space, without_axes
 from nas.terminal.doors import EXPENSIVE
 from objectives.device import Device
-from objectives.device_columns import Figure
 from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import MeasuredDeltas
 from objectives.token_curve import Text, TokenCurve
@@ -103,11 +102,21 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     faults = Faults(origins, coded=coded)
     config = checked_config(raw, faults)
     specification = named("space", config.space, SpaceSpecification, faults)
-    law, others, deltas, curve = _of_losses(config, faults)
+    law, others = named("law", config.law, Law, faults), named_laws(config.laws, faults)
+    deltas = named("deltas", {} if config.deltas == "none" else config.deltas, MeasuredDeltas, faults)
+    curve = named("token_curve", config.token_curve, TokenCurve, faults)
     config, of_own = of_own_vocabulary(config, law, origins, specification)
-    config, devices, table = _devices(config, specification, raw, faults)
-    served_by, trainer = _of_serving(config, faults), _trainer(config, faults)
-    metrics, limits, applications = _metrics(config, {**meant(config, faults), **of_all(devices)}, faults)
+    config, made = with_chips(config, None if specification is None else specification.chip, raw, faults)
+    config = in_one_place(config, raw, None if specification is None else specification.axes, faults)
+    table = column_table(config.device_columns, faults)
+    devices = with_figures(of_genes(made) or devices_of(config, faults), config, table, faults)
+    served_by = _of_serving(config, faults)
+    trainer = named_device(config.training.device, faults, ("training", "device"))
+    reader = MetricReader(faults, figures={**meant(config, faults), **of_all(devices)})
+    reader.objectives(config.objectives)
+    reader.columns(config.columns)
+    limits = reader.budgets(config.metric_budgets, ("budgets",))
+    applications = reader.applications(config.applications_to_answer)
     named_models = [item for item in config.baselines if item != NEAREST]
     baselines, strategy = baselines_of(named_models, faults), chosen_strategy(config.algo, config.params, faults)
     specification = study_space(config, specification, curve, faults)
@@ -118,7 +127,7 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     if specification is None or law is None or deltas is None or curve is None or not devices or strategy is None:
         raise AssertionError("what is missing is a fault")
     space, axes = SearchSpace(specification), specification.axes
-    config, known, said = resolve_expensive_objectives(without_axes(config, axes), metrics, space)
+    config, known, said = resolve_expensive_objectives(without_axes(config, axes), reader.known, space)
     text, compared = with_request(Text(curve, cost_beside(law)), config), compared_with(baselines, axes.tokens, known)
     return ReadStudy(
         config=in_tokens(config, text),
@@ -140,31 +149,6 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     )
 
 
-def _trainer(config: StudyConfig, faults: Faults) -> Device | None:
-    """The device that trains, where the study names one."""
-    return named_device(config.training.device, faults, ("training", "device"))
-
-
-def _of_losses(
-    config: StudyConfig, faults: Faults
-) -> tuple[Law | None, list[Law], MeasuredDeltas | None, TokenCurve | None]:
-    """The law, its rivals, what kinds of layers cost, bytes per token."""
-    law, others = named("law", config.law, Law, faults), named_laws(config.laws, faults)
-    deltas = named("deltas", {} if config.deltas == "none" else config.deltas, MeasuredDeltas, faults)
-    curve = named("token_curve", config.token_curve, TokenCurve, faults)
-    return law, others, deltas, curve
-
-
-def _devices(
-    config: StudyConfig, space: SpaceSpecification | None, raw: Mapping[str, Any], faults: Faults
-) -> tuple[StudyConfig, dict[str, Device], ColumnTable]:
-    """The study with its devices in one place, those devices by name with their figures, and the table of figures."""
-    config, made = with_chips(config, None if space is None else space.chip, raw, faults)
-    config = in_one_place(config, raw, None if space is None else space.axes, faults)
-    table = column_table(config.device_columns, faults)
-    return config, with_figures(of_genes(made) or devices_of(config, faults), config, table, faults), table
-
-
 def _of_serving(config: StudyConfig, faults: Faults) -> ServedBy:
     """The model that drafts and the chip that reads prompts."""
     asked = config.serving
@@ -180,18 +164,6 @@ def _of_serving(config: StudyConfig, faults: Faults) -> ServedBy:
         return ServedBy(reader=reader)
 
 
-def _metrics(
-    config: StudyConfig, figures: Mapping[str, Figure], faults: Faults
-) -> tuple[dict[str, Objective], dict[str, float | None], dict[str, tuple[str, float]]]:
-    """Everything minimised or limited by its name, the limits, and those of applications; figures: those of the device."""
-    reader = MetricReader(faults, figures=figures)
-    reader.objectives(config.objectives)
-    reader.columns(config.columns)
-    limits = reader.budgets(config.metric_budgets, ("budgets",))
-    applications = reader.applications(config.applications_to_answer)
-    return reader.known, limits, applications
-
-
 def checked_config(raw: Mapping[str, Any], faults: Faults) -> StudyConfig:
     """The study's keys, checked; a key with a fault has its default, so that what the others name is looked up all the same."""
     refuse_both(raw, faults)
@@ -204,19 +176,14 @@ def checked_config(raw: Mapping[str, Any], faults: Faults) -> StudyConfig:
         wrong |= {"params"} if "algo" in wrong else set()  # they are that strategy's
         wrong |= {"precision"} if "formats" in wrong else set()  # it may be one of these
         config = StudyConfig.model_validate({key: value for key, value in raw.items() if key not in wrong})
-    _refuse_file_cluster(config, faults)
-    return config
-
-
-def _refuse_file_cluster(config: StudyConfig, faults: Faults) -> None:
-    """A cluster is connected to only where the user himself names it: its scheduler may run code here."""
-    if config.executor is not None and not faults.typed(("executor",)):
+    if config.executor is not None and not faults.typed(("executor",)):  # its scheduler may run code here
         where = "on the command line" if faults.coded is None else "in the call"
         what = f"--set executor={config.executor}" if faults.coded is None else f"executor={config.executor!r}"
         faults.add(
             ("executor",),
             f"expected a cluster to be named {where}, got {config.executor} in a file alone, which connects to nothing; add {what}",
         )
+    return config
 
 
 def resolve_expensive_objectives(
@@ -241,16 +208,6 @@ def resolve_expensive_objectives(
             raise UsageError(
                 f"{name}: expected {name} among the objectives or budgets with it, got {asked}; add it, or drop it"
             )
-    _refuse_other_steps(config, objectives)
-    return config, objectives, notices
-
-
-def _refuse_other_steps(config: StudyConfig, objectives: Mapping[str, Objective]) -> None:
-    """Refuse fidelities that cannot rank designs: of two metrics at once, or of none that is minimised.
-
-    Raises:
-        UsageError: naming the metrics.
-    """
     stepped = [metric.name for metric in objectives.values() if metric.fidelities]
     if len(stepped) > 1:
         raise UsageError(
@@ -260,6 +217,7 @@ def _refuse_other_steps(config: StudyConfig, objectives: Mapping[str, Objective]
         raise UsageError(
             f"fidelities: expected steps of an objective, got {stepped[0]}, a budget alone; minimise it, or drop them"
         )
+    return config, objectives, notices
 
 
 def _module(name: str) -> ModuleType:

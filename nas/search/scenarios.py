@@ -16,7 +16,7 @@ from nas.study.catalogue import load_device
 from nas.study.configuration import StudyConfig
 from nas.study.serving_keys import ServingConfig
 from nas.study.study_laws import notices_of_formats, priced_alone
-from objectives.device import OWN_PEAKS, Calibration, Device, Peak, Sustained
+from objectives.device import OWN_PEAKS, Calibration, Device, Peak
 from objectives.engines import prefill_chunk_of
 from objectives.loss_law.law import Law
 from objectives.plausible import unusual
@@ -115,7 +115,9 @@ def _scenario(
         profile, note = calibration_for(device, computed, typical=config.calibration == "typical")
     elif isinstance(config.calibration, Calibration):
         profile, note = config.calibration, "calibrated (given in the study)"
-    sustained = _sustained(config, device)
+    sustained = sustained_of(device) if config.sustained is True else config.sustained or None
+    if config.sustained is True and sustained is None:
+        raise UsageError(f"sustained: {unknown(device)}")
     scenario = Scenario(
         law=law,
         device=device,
@@ -138,19 +140,6 @@ def _scenario(
         training=Training(**{**config.training.model_dump(), "device": trainer}),
     )
     return scenario, note
-
-
-def _sustained(config: StudyConfig, device: Device) -> Sustained | None:
-    """The share of its speed that is left after minutes of load, where the study prices that.
-
-    Raises:
-        UsageError: nothing is known of the device there.
-    """
-    if isinstance(config.sustained, Sustained) or not config.sustained:
-        return config.sustained or None
-    if (found := sustained_of(device)) is None:
-        raise UsageError(f"sustained: {unknown(device)}")
-    return found
 
 
 def with_text(scenario: Scenario, text: Text | None, vocabulary: int | None) -> Scenario:

@@ -82,18 +82,14 @@ def _content(key: str, given: Any, faults: Faults, at: Path) -> tuple[Any, Fault
     try:
         content, origins = yaml_source.read(path)
         content = yaml_source.keys_of(content, path, REMEDIES.get(key, f"see 'plas list --schema {key}'"))
-        origins = _of_other_spellings(content, origins) if key == "device" else origins
+        if key == "device":
+            written = as_printed(content, Device.model_fields)[1].items()
+            origins = {**origins, **{(name,): origins[key,] for name, key in written if (key,) in origins}}
         if key == "law":
             content = with_file(_with_form(content), path) if path == FilePath(given) else _with_form(content)
     except UsageError as error:
         raise UsageError(f"{whose}{error}") from None
     return content, Faults({at: f"{whose}{origin}" for at, origin in origins.items()}), (), shipped
-
-
-def _of_other_spellings(content: Mapping[str, Any], origins: Mapping[Path, str]) -> dict[Path, str]:
-    """The lines of a device's keys also by what they are called here."""
-    _, written = as_printed(content, Device.model_fields)
-    return {**origins, **{(name,): origins[key,] for name, key in written.items() if (key,) in origins}}
 
 
 def _place(key: str, given: str, faults: Faults, at: Path) -> tuple[FilePath, str]:

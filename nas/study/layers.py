@@ -71,14 +71,12 @@ def is_about_a_device(raw: Mapping[str, Any]) -> bool:
         return False
     budgets = raw.get("budgets")
     limits = list(budgets.values()) if isinstance(budgets, Mapping) else [budgets]
-    return any(map(_is_stated, (*(raw.get(key) for key in ("device", "devices", "chip")), *limits)))
-
-
-def _is_stated(value: Any) -> bool:
-    """Whether a raw value says something; what a study refuses later says nothing here."""
-    if isinstance(value, str):
-        return value not in ("", "none")
-    return isinstance(value, (int, float)) or (isinstance(value, (list, tuple, Mapping)) and len(value) > 0)
+    return any(  # what a study refuses later says nothing here
+        value not in ("", "none")
+        if isinstance(value, str)
+        else isinstance(value, (int, float)) or (isinstance(value, (list, tuple, Mapping)) and len(value) > 0)
+        for value in (*(raw.get(key) for key in ("device", "devices", "chip")), *limits)
+    )
 
 
 def of_ones_own(named: Any) -> bool:

@@ -86,46 +86,36 @@ class MetricReader:
 
     def applications(self, given: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, float]]:
         """Applications by name, each a metric and its limit."""
-        return {
-            label: found for label, limit in given.items() if (found := self._application(label, limit)) is not None
-        }
-
-    def _application(self, label: str, limit: Mapping[str, Any]) -> tuple[str, float] | None:
-        path, before = ("applications", label), len(self.faults.lines)
-        found = self.budgets(limit, path)
-        if len(found) == 1 and None not in found.values():
-            return next((metric, value) for metric, value in found.items() if value is not None)
-        if len(self.faults.lines) == before:
-            self.faults.add(
-                path, f"expected one metric and its limit, got {limit!r}; write for example {{decode_ms: 20}}"
-            )
-        return None
+        limits: dict[str, tuple[str, float]] = {}
+        for label, limit in given.items():
+            path, before = ("applications", label), len(self.faults.lines)
+            read = [(metric, value) for metric, value in self.budgets(limit, path).items() if value is not None]
+            if len(read) == 1 == len(limit):
+                limits[label] = read[0]
+            elif len(self.faults.lines) == before:
+                self.faults.add(
+                    path, f"expected one metric and its limit, got {limit!r}; write for example {{decode_ms: 20}}"
+                )
+        return limits
 
     def _look_up(self, name: str, path: Path) -> bool:
         """Find a metric, importing a user's function; False and a fault when there is none."""
         try:
             typed = self.faults.typed(path)
             code = code_named("metrics", name, typed=typed)
+            if name in self.figures and name not in self.known and code is not None:
+                raise UsageError(f"columns of the device: {taken(name, str(code))}")
             if name not in self.known:
-                self.known[name] = self._figure(name, code) or metric_named(
-                    name, code, typed=typed, figures=self.figures
+                of_device = name in self.figures
+                self.known[name] = (
+                    built_in(name, self.figures)
+                    if of_device
+                    else metric_named(name, code, typed=typed, figures=self.figures)
                 )
         except UsageError as error:
             self.faults.add(path, str(error))
             return False
         return True
-
-    def _figure(self, name: str, code: PlugIn | None) -> Objective | None:
-        """A figure of the device as a metric; None of another name.
-
-        Raises:
-            UsageError: an installed package has a metric of that name.
-        """
-        if name not in self.figures:
-            return None
-        if code is not None:
-            raise UsageError(f"columns of the device: {taken(name, str(code))}")
-        return built_in(name, self.figures)
 
 
 def limit_of(metric: str, unit: str, written: Any) -> float:

@@ -180,24 +180,19 @@ def with_figures(
             refuse_keys(found[label].columns)
         except ValueError as error:
             faults.add(("devices", label) if label else ("device",), f"columns.{error}")
-    _refuse_units(found, faults)
+    units: dict[str, tuple[str, str]] = {}
+    for label, device in found.items():
+        for name, figure in device.columns.items():  # a figure has one unit over all devices
+            first, unit = units.setdefault(name, (label, figure.unit))
+            if unit != figure.unit:
+                got = f"{unit or 'none'} of {first} and {figure.unit or 'none'} of {label}"
+                faults.add((COLUMNS_KEY,), f"{name}: expected one unit, got {got}; write it in one")
     return found
 
 
 def of_all(devices: Mapping[str, Device]) -> dict[str, Figure]:
     """Figures that any device has, those of the first that has each: what a metric may be called, and its unit."""
     return {name: figure for device in reversed([*devices.values()]) for name, figure in device.columns.items()}
-
-
-def _refuse_units(devices: Mapping[str, Device], faults: Faults) -> None:
-    """A figure has one unit over all devices."""
-    units: dict[str, tuple[str, str]] = {}
-    for label, device in devices.items():
-        for name, figure in device.columns.items():
-            first, unit = units.setdefault(name, (label, figure.unit))
-            if unit != figure.unit:
-                got = f"{unit or 'none'} of {first} and {figure.unit or 'none'} of {label}"
-                faults.add((COLUMNS_KEY,), f"{name}: expected one unit, got {got}; write it in one")
 
 
 def _names_of(label: str, given: Any, device: Device) -> list[str]:

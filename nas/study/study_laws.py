@@ -23,7 +23,6 @@ from objectives.loss_law.precision_cost import CAVEATS, FULL, GROUP, priced, tak
 from objectives.plugins import documents, folder
 from objectives.text.vocabulary_cost import VocabularyCost
 from objectives.token_curve import Text, TokenCurve
-from search_spaces.axes_schema import Axes
 from search_spaces.space import SearchSpace
 from search_spaces.specification import SpaceSpecification
 
@@ -50,7 +49,12 @@ def study_laws(
     axes = space.specification.axes
     public = axes.layers is not None and config.deltas != "none"
     beside = (_with_precision_law(config, each) for each in (law, *rivals))
-    law, *rivals = (_with_vocabularies(_with_deltas(deltas, each, public=public), axes) for each in beside)
+    law, *rivals = (_with_deltas(deltas, each, public=public) for each in beside)
+    if axes.vocabulary:
+        law, *rivals = (
+            each.model_copy(update={"vocabulary_cost": each.vocabulary_cost or cost_beside(each)})
+            for each in (law, *rivals)
+        )
     if axes.tokens:
         _refuse_blind((law, *rivals))
     seen = [each for each in (law, *rivals) if each.sees_tokens or each.precision_law == "qat"]
@@ -71,7 +75,13 @@ def study_laws(
                 f"laws: expected laws of different names, got two called {each.name}; rename one in its file"
             )
     tokens = config.tokens if isinstance(config.tokens, float) else law.tokens
-    own, *others = (_of_unique(predicting(each, tokens), config.unique_tokens) for each in distinct.values())
+    unique = config.unique_tokens
+    own, *others = (
+        each
+        if unique is None or UNIQUE not in each.coefficients
+        else each.model_copy(update={"coefficients": {**each.coefficients, UNIQUE: unique}})
+        for each in (predicting(law, tokens) for law in distinct.values())
+    )
     own = own if config.residual_sd is None else own.model_copy(update={"residual_sd": config.residual_sd})
     own = (
         own if config.engine or config.outside == "allow" else _run_by_engines(own, [*space.formats, config.precision])
@@ -109,13 +119,6 @@ def without_engines(law: Law) -> Law:
     usual = {kind: {n: ends for n, ends in region.usual.items() if n not in ENGINE_KINDS} for kind, region in regions}
     covers = {kind: region.model_copy(update={"usual": usual[kind]}) for kind, region in regions}
     return law.model_copy(update={"covers": covers})
-
-
-def _with_vocabularies(law: Law, axes: Axes) -> Law:
-    """The law with what vocabularies cost beside it, where the space has an axis of them."""
-    if not axes.vocabulary or law.vocabulary_cost is not None:
-        return law
-    return law.model_copy(update={"vocabulary_cost": cost_beside(law)})
 
 
 def cost_beside(law: Law) -> VocabularyCost:
@@ -187,13 +190,6 @@ def _refuse_blind(laws: Sequence[Law]) -> None:
                 f"tokens: expected laws that see them beside an axis of tokens, got {law.name}, {fitted}, to which more "
                 "cost and never help; give one number, or take laws with tokens (plas list laws: chinchilla_epoch, joint_moe, …)"
             )
-
-
-def _of_unique(law: Law, unique: float | None) -> Law:
-    """The law for so many distinct tokens, if it knows of repeated ones."""
-    if unique is None or UNIQUE not in law.coefficients:
-        return law
-    return law.model_copy(update={"coefficients": {**law.coefficients, UNIQUE: unique}})
 
 
 def predicting(law: Law, tokens: float | None) -> Law:
