@@ -161,22 +161,14 @@ class Scenario:
         law = self.law.model_copy(update={"vocabulary_cost": cost})
         return replace(self, law=law, text=text, formats=formats)
 
-    @property
-    def own_vocabularies(self) -> bool:
-        """True if designs have their own vocabularies, and so their own numbers of tokens."""
-        return self.law.vocabulary_cost is not None and self.law.vocabulary_cost.here is None
-
-    def _by_vocabulary(self, vocabulary: IntArray) -> bool:
-        """Whether these vocabularies decide tokens: where designs have their own, or read text in another than the study's."""
-        return self.own_vocabularies or (
-            self.text is not None and self.text.of_requests and bool((vocabulary != self.text.cost.here).any())
-        )
-
     def by_design(self, architectures: Architectures) -> list[tuple[IntArray, "Scenario"]]:
         """Return the rows of each scenario by device, format and vocabulary; empty if all are in this one."""
         if self.devices:
             return self._by_device(architectures)
-        by_vocabulary = self._by_vocabulary(architectures.vocabulary)
+        cost, text = self.law.vocabulary_cost, self.text
+        by_vocabulary = (cost is not None and cost.here is None) or (
+            text is not None and text.of_requests and bool((architectures.vocabulary != text.cost.here).any())
+        )
         if by_serving := self._by_serving(architectures):
             return by_serving
         if not self.formats and not by_vocabulary:

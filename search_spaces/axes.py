@@ -46,11 +46,24 @@ class DependentGene:
 DEPTH = 0
 
 
+def _listed(name: str) -> cached_property[IntArray]:
+    """The values of an axis as the space lists them, made when first used."""
+
+    def axis(axes: "Axes") -> IntArray:
+        return _axis(getattr(axes.specification.axes, name))
+
+    return cached_property(axis)
+
+
 @dataclass(frozen=True, eq=False)
 class Axes:
     """Values of each gene in order, and tables of genes that depend on depth (layers), n_experts (top_k), width (FFN) or heads (KV heads)."""
 
     specification: SpaceSpecification
+    depths = _listed("depth")  # layers
+    widths = _listed("width")  # features
+    experts = _listed("n_experts")
+    top_ks = _listed("top_k")
 
     @cached_property
     def genes(self) -> tuple[str, ...]:
@@ -118,11 +131,6 @@ class Axes:
         return math.prod(len(values) for values in self.settings.values())
 
     @cached_property
-    def depths(self) -> IntArray:
-        """Axis of depth, layers."""
-        return _axis(self.specification.axes.depth)
-
-    @cached_property
     def mixes(self) -> Mixes:
         """The mix of each layer rule at each depth; full attention without that axis."""
         return self.specification.mixes()
@@ -141,21 +149,6 @@ class Axes:
     def layer_plans(self) -> IntArray:
         """Valid genes of depth and layers in order, (s, 2); layers are 0 if they are no axis."""
         return frozen(np.argwhere(self.mixes.valid))
-
-    @cached_property
-    def widths(self) -> IntArray:
-        """Axis of width, features."""
-        return _axis(self.specification.axes.width)
-
-    @cached_property
-    def experts(self) -> IntArray:
-        """Axis of n_experts."""
-        return _axis(self.specification.axes.n_experts)
-
-    @cached_property
-    def top_ks(self) -> IntArray:
-        """Axis of top_k."""
-        return _axis(self.specification.axes.top_k)
 
     @cached_property
     def expert_sizes(self) -> IntArray:

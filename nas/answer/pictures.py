@@ -48,11 +48,25 @@ def frontier_figure(outcome: Outcome) -> Figure:
     figure = Figure(figsize=(6.4, 4.2))  # with fixed margins: a layout engine would take seconds
     figure.subplots_adjust(left=0.105, right=0.985, bottom=0.47 / 4.2, top=1 - 0.28 / 4.2)
     ax = figure.add_subplot()
-    _mark_evaluated(ax, outcome, across, up)
-    _mark_beyond(ax, outcome, across, up)
-    _mark_exact(ax, outcome, across, up)
+    feasible, metrics = np.flatnonzero(outcome.evaluations.feasible), outcome.evaluations.metrics
+    rows = feasible[plot_data.thinned(len(feasible))]
+    x, y = metrics[across][rows], metrics[up][rows]
+    ax.scatter(x, y, s=3, color=EVALUATED, linewidths=0, label="evaluated", rasterized=True)
+    beyond = plot_data.beyond_evidence(outcome)
+    if len(beyond):
+        x, y = beyond.metrics[across], beyond.metrics[up]
+        ax.scatter(x, y, s=14, marker="x", color=BEYOND, linewidths=0.7, label="outside the evidence", rasterized=True)
+    if outcome.exact is not None:
+        exact = outcome.exact.frontier
+        at = plot_data.thinned(len(exact))
+        rings: Any = {"s": 26, "facecolors": "none", "edgecolors": EXACT, "linewidths": 0.7}
+        x, y = exact.metrics[across][at], exact.metrics[up][at]
+        ax.scatter(x, y, label="exact frontier", rasterized=len(exact) > VECTORS, **rings)
     _mark_frontier(ax, outcome, across, up)
-    _mark_baselines(ax, outcome, across, up)
+    for model in plot_data.baseline_points(outcome, across, up):
+        place, text = (model.x, model.y), plain(model.label + "*" * bool(model.extrapolates))
+        ax.scatter(*place, marker="D", s=34, color=BASELINE, zorder=5)
+        ax.annotate(text, place, xytext=(7, 4), textcoords="offset points", color=BASELINE)
     _scale_axis(ax, outcome.study.problem, across)
     ax.set_xlabel(_with_unit(outcome.study.problem, across))
     ax.set_ylabel(_with_unit(outcome.study.problem, up))
@@ -90,33 +104,6 @@ def _with_unit(problem: Problem, metric: str) -> str:
     return f"{label(metric)} ({plain(figure.unit)})" if figure is not None and figure.unit else label(metric)
 
 
-def _mark_evaluated(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
-    """A small dot for each feasible architecture."""
-    feasible = np.flatnonzero(outcome.evaluations.feasible)
-    rows, metrics = feasible[plot_data.thinned(len(feasible))], outcome.evaluations.metrics
-    x, y = metrics[across][rows], metrics[up][rows]
-    ax.scatter(x, y, s=3, color=EVALUATED, linewidths=0, label="evaluated", rasterized=True)
-
-
-def _mark_beyond(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
-    """A cross for each design that would be on the frontier were it not outside of the law's evidence."""
-    beyond = plot_data.beyond_evidence(outcome)
-    if len(beyond):
-        x, y = beyond.metrics[across], beyond.metrics[up]
-        ax.scatter(x, y, s=14, marker="x", color=BEYOND, linewidths=0.7, label="outside the evidence", rasterized=True)
-
-
-def _mark_exact(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
-    """A ring for each member of the exact frontier, where it is known."""
-    if outcome.exact is None:
-        return
-    exact = outcome.exact.frontier
-    rows, many = plot_data.thinned(len(exact)), len(exact) > VECTORS
-    x, y = exact.metrics[across][rows], exact.metrics[up][rows]
-    rings: Any = {"s": 26, "facecolors": "none", "edgecolors": EXACT, "linewidths": 0.7}
-    ax.scatter(x, y, label="exact frontier", rasterized=many, **rings)
-
-
 def _mark_frontier(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
     """The run's frontier, joined by steps where it is a curve: each loss holds until a further cost buys a lower one."""
     found = outcome.frontier
@@ -149,14 +136,6 @@ def _mark_devices(
                 "marker": MARKERS[i // len(OF_DEVICES) % len(MARKERS)],
             }
             ax.scatter(x, y, linewidths=0, zorder=4, label=f"on {plain(name)}", rasterized=rasterized, **style)
-
-
-def _mark_baselines(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
-    for known in plot_data.baseline_points(outcome, across, up):
-        star = "*" if known.extrapolates else ""
-        ax.scatter([known.x], [known.y], marker="D", s=34, color=BASELINE, zorder=5)
-        text, at = plain(known.label + star), (known.x, known.y)
-        ax.annotate(text, at, xytext=(7, 4), textcoords="offset points", color=BASELINE)
 
 
 def _mark_picks(ax: Axes, outcome: Outcome, across: str, up: str) -> None:

@@ -322,7 +322,9 @@ def _buys(problem: Problem, loss: float, changes: Changes | None) -> str:
         return "What one change buys is computed for the loss alone, which is no objective here."
     if changes is None:
         return "What one change buys was not computed: in this space it would take more than seconds to solve."
-    best, tried, left = changes.best, changes.tried, "".join(f"; {reason}" for reason in _untried(changes))
+    best, tried, full = changes.best, changes.tried, changes.whole_memory
+    left = f"; {' and '.join(map(str, full))} {'is' if len(full) == 1 else 'are'} all there is" if full else ""
+    left += f"; not priced: {', '.join(changes.unpriced)}" if changes.unpriced else ""
     among = f"all {changes.among:,} designs" if changes.whole else f"the {changes.among:,} evaluated designs"
     missed = f"This search missed loss {changes.loss:.4f} nats within your budgets (--algo exact finds it). "
     missed = missed if changes.loss < loss * (1.0 - DIFFERENT) else ""
@@ -345,13 +347,6 @@ def _buys(problem: Problem, loss: float, changes: Changes | None) -> str:
     bought = f"{changed(problem, best)}{to}{gained}{sureness.beside_evidence(best.witness)}"
     further = f"; {', '.join(others)}" if others else ""
     return f"{missed}Of {among}, one change buys most: {bought}{further}{left}."
-
-
-def _untried(changes: Changes) -> list[str]:
-    """Why further changes were not tried: `memory_gb <= 64 is all there is`, `not priced: more tokens (not in the law)`."""
-    full, verb = changes.whole_memory, "is" if len(changes.whole_memory) == 1 else "are"
-    said = [f"{' and '.join(str(budget) for budget in full)} {verb} all there is"] if full else []
-    return said + ([f"not priced: {', '.join(changes.unpriced)}"] if changes.unpriced else [])
 
 
 def _nats(problem: Problem, change: Change) -> str:

@@ -111,7 +111,10 @@ class RunStore:
         """Lay out a store; `columns` are the architecture columns with their SQL types, `known` its first rows with theirs."""
         genes = ", ".join(f"{GENE}{gene} INTEGER NOT NULL" for gene in self.genes)
         described = "".join(f", {_quoted(name)} {kind}" for name, kind in columns.items())
-        values = "".join(f", {_quoted(name)} REAL" for name in (*self.metrics, *self._violation_names()))
+        values = "".join(
+            f", {_quoted(name)} REAL"
+            for name in (*self.metrics, *(f"violation_{budget.metric}" for budget in self.budgets))
+        )
         with explained(self.path), self.connection:
             self.connection.execute("BEGIN")
             self.connection.execute(
@@ -135,9 +138,6 @@ class RunStore:
             self.connection.execute(f"PRAGMA user_version = {LAYOUT}")
             if known is not None:
                 self._insert(0, BatchRecord(KNOWN, 0, 0.0, 0.0), *known)
-
-    def _violation_names(self) -> list[str]:
-        return [f"violation_{budget.metric}" for budget in self.budgets]
 
     def append(
         self,
