@@ -369,6 +369,9 @@ class Device(BaseModel):
     def in_mode(self, mode: str) -> "Device":
         """Return the device in one of its power modes.
 
+        Args:
+            mode: a name among `modes`.
+
         Raises:
             ValueError: unknown mode, with the choices.
         """
@@ -381,6 +384,9 @@ class Device(BaseModel):
 
     def peak(self, name: Peak) -> float:
         """Return a dense peak, operations/s.
+
+        Args:
+            name: of a number format.
 
         Raises:
             ValueError: the device does not state it.
@@ -401,6 +407,9 @@ class Device(BaseModel):
 
     def rate(self, name: Peak) -> float:
         """Return the operations/s of an operator at a peak; a device with integer peaks only uses its INT8 peak.
+
+        Args:
+            name: of a number format.
 
         Raises:
             ValueError: the device states neither.

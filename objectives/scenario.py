@@ -121,6 +121,9 @@ class Scenario:
 
         Where vocabularies differ, those of as much text as the law's tokenizer would make them of.
 
+        Args:
+            architectures: (n,).
+
         Raises:
             ValueError: neither says them.
         """
@@ -130,14 +133,22 @@ class Scenario:
         return tokens * self.text.bytes_of_law / self.text.bytes_per_token(architectures)
 
     def at(self, precision: str) -> "Scenario":
-        """Return the scenario for designs in one of `formats`, with the law for it; "" is this one's own format."""
+        """Return the scenario for designs in one of `formats`, with the law for it; "" is this one's own format.
+
+        Args:
+            precision: a name among `formats`.
+        """
         if not precision or precision == self.precision.name:
             return replace(self, formats=(), law=self.law.at(self.precision.name))
         found = next(scenario for scenario in self.formats if scenario.precision.name == precision)
         return replace(found, law=self.law.at(precision))
 
     def of_vocabulary(self, vocabulary: int) -> "Scenario":
-        """Return the scenario in which every design has this vocabulary (0: none), which sets the tokens of a request's text."""
+        """Return the scenario in which every design has this vocabulary (0: none), which sets the tokens of a request's text.
+
+        Args:
+            vocabulary: entries; 0: none.
+        """
         law, text, cost = self.law, self.text, self.law.vocabulary_cost
         law = law if cost is None else law.model_copy(update={"vocabulary_cost": cost.at(vocabulary)})
         formats = tuple(each.of_vocabulary(vocabulary) for each in self.formats)
@@ -162,7 +173,11 @@ class Scenario:
         return replace(self, law=law, text=text, formats=formats)
 
     def by_design(self, architectures: Architectures) -> list[tuple[IntArray, "Scenario"]]:
-        """Return the rows of each scenario by device, format and vocabulary; empty if all are in this one."""
+        """Return the rows of each scenario by device, format and vocabulary; empty if all are in this one.
+
+        Args:
+            architectures: (n,).
+        """
         if self.devices:
             return self._by_device(architectures)
         cost, text = self.law.vocabulary_cost, self.text
@@ -284,7 +299,11 @@ class Scenario:
         return tokens * self.text.bytes_of_law / float(self.text.curve.bytes_per_token(cost.here or cost.relative_to))
 
     def bytes_of_head(self, width: FloatArray | None = None) -> Values:
-        """Return bytes per weight of the LM head (of the one table if tied), in rows of the width."""
+        """Return bytes per weight of the LM head (of the one table if tied), in rows of the width.
+
+        Args:
+            width: features, (n,); None: rows of whole blocks.
+        """
         return self.precision.bytes_of("head", width) if self.head_bytes is None else self.head_bytes
 
     def bytes_of_embedding(self, tied: BoolArray, width: FloatArray | None = None) -> Values:
@@ -376,6 +395,9 @@ class Scenario:
     def seconds_per_flop(self, peak: Peak) -> float:
         """Return 1/(η_c π) of a peak, s/FLOP, times `slower`.
 
+        Args:
+            peak: of the device, by name.
+
         Raises:
             ValueError: the device does not state it.
         """
@@ -394,11 +416,21 @@ class Scenario:
         return self.slower / (efficiency * self.device.bandwidth)
 
     def overhead_s(self, phase: Phase) -> float:
-        """Return τ of a phase, s per operator instance."""
+        """Return τ of a phase, s per operator instance.
+
+        Args:
+            phase: prefill or decode.
+        """
         return 0.0 if self.calibration is None else self.calibration.overhead_s(phase) * self.slower
 
     def factors(self, kind: Kind, phase: Phase, tokens: float) -> tuple[float, float]:
-        """Return the factors on η_c and η_b for operators of a kind with so many tokens at once."""
+        """Return the factors on η_c and η_b for operators of a kind with so many tokens at once.
+
+        Args:
+            kind: of operators.
+            phase: prefill or decode.
+            tokens: at once.
+        """
         return (1.0, 1.0) if self.calibration is None else self.calibration.factors(kind, phase, tokens)
 
     @property

@@ -141,7 +141,12 @@ class Architectures:
         return (self.top_k * self.expert_size) / self.width
 
     def with_vocabulary(self, vocabulary: int, *, tied: bool | None = None) -> Self:
-        """Return the same layers with another vocabulary (0: no embedding, no LM head)."""
+        """Return the same layers with another vocabulary (0: no embedding, no LM head).
+
+        Args:
+            vocabulary: entries; 0: neither embedding nor LM head.
+            tied: one table for both; None: as it is.
+        """
         return self.with_values({"vocabulary": vocabulary} | ({} if tied is None else {"tied": tied}))
 
     def with_full_attention(self) -> Self:
@@ -152,14 +157,22 @@ class Architectures:
         return self.with_values({"n_local": 0, "window": 0} | ({"n_kv_shared_local": 0} if sharing else {}))
 
     def with_values(self, values: Mapping[str, int | bool]) -> Self:
-        """Return the same architectures with one value for all in some columns, unchecked."""
+        """Return the same architectures with one value for all in some columns, unchecked.
+
+        Args:
+            values: by column, one number for all rows.
+        """
         if not any(_differs(getattr(self, name), value) for name, value in values.items()):
             return self
         changed = {name: constant(value, len(self), dtype_of(name)) for name, value in values.items()}
         return type(self)(**(self._stored() | changed))
 
     def with_tokens(self, tokens: int) -> Self:
-        """Return the same architectures with so many training tokens (0: the scenario's number)."""
+        """Return the same architectures with so many training tokens (0: the scenario's number).
+
+        Args:
+            tokens: training tokens.
+        """
         return self.with_values({"tokens": tokens})
 
     def served(self, speculation: int, experts_in: int) -> Self:
@@ -167,7 +180,11 @@ class Architectures:
         return self.with_values({"speculation": speculation, "experts_in": experts_in})
 
     def on(self, device: str) -> Self:
-        """Return the same architectures on a device of a study with several; "" is the study's own."""
+        """Return the same architectures on a device of a study with several; "" is the study's own.
+
+        Args:
+            device: its name in the study.
+        """
         return self.with_values({"device": code("device", device)})
 
     def in_formats(self) -> Iterator[tuple[str, IntArray]]:
@@ -182,7 +199,11 @@ class Architectures:
         return [np.flatnonzero(self.layers == number) for number in np.unique(self.layers)]
 
     def columns(self, always: Collection[str] = ()) -> dict[str, AnyArray]:
-        """Return the columns of `frontier.csv` in order, then further ones that differ from their defaults or are named."""
+        """Return the columns of `frontier.csv` in order, then further ones that differ from their defaults or are named.
+
+        Args:
+            always: further columns to return though they have their defaults.
+        """
         named: dict[str, AnyArray] = {name: getattr(self, name) for name in FILE_COLUMNS}
         return named | self.further_columns(always)
 
@@ -202,6 +223,9 @@ class Architectures:
         `n_heads` width / head_dim and experts dense unless given; derived columns are checked
         against the rest.
 
+        Args:
+            columns: by name, numbers or texts, each (n,) or one for all.
+
         Raises:
             ValueError: `column: expected X, got Y; do Z`, one line a fault.
         """
@@ -213,14 +237,22 @@ class Architectures:
 
     @classmethod
     def concatenate(cls, parts: Iterable[Self]) -> Self:
-        """Return all rows of all parts, in order."""
+        """Return all rows of all parts, in order.
+
+        Args:
+            parts: architectures, (n_i,) each; the result has Σ n_i rows.
+        """
         stored = [part._stored() for part in parts]
         joined: dict[str, Any] = {f.name: frozen(np.concatenate([p[f.name] for p in stored])) for f in fields(cls)}
         return cls(**joined)
 
     @classmethod
     def from_shape(cls, shape: Mapping[str, IntArray]) -> Self:
-        """Return unchecked architectures from the eight shape columns, with defaults for the others."""
+        """Return unchecked architectures from the eight shape columns, with defaults for the others.
+
+        Args:
+            shape: by column, each (n,).
+        """
         further: dict[str, Any] = {**defaults(len(shape["depth"]))}
         return cls(**further | {name: frozen(column) for name, column in shape.items()})
 

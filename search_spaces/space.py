@@ -35,6 +35,9 @@ class SearchSpace(Axes):
     def from_mapping(cls, mapping: dict[str, Any]) -> "SearchSpace":
         """Return a space from its YAML content.
 
+        Args:
+            mapping: name, axes, conditions, as in the YAML file.
+
         Raises:
             pydantic.ValidationError: each fault with its path.
         """
@@ -70,7 +73,11 @@ class SearchSpace(Axes):
         return self._per_plan * len(self.layer_plans) * self.n_settings
 
     def genotypes(self, keys: IntArray) -> IntArray:
-        """Return genotypes (n, g) for keys in [0, size)."""
+        """Return genotypes (n, g) for keys in [0, size).
+
+        Args:
+            keys: (n,), each in [0, size).
+        """
         keys, setting = np.divmod(keys, self.n_settings)
         plan, rest = np.divmod(keys, self._per_plan)
         depth, layers = self.layer_plans[plan].T
@@ -97,7 +104,11 @@ class SearchSpace(Axes):
         return slice(self.place["n_experts"], self.place["n_kv_heads"] + 1)
 
     def keys(self, genotypes: IntArray) -> IntArray:
-        """Return the position of each canonical genotype in the space's order, (n,), in [0, size)."""
+        """Return the position of each canonical genotype in the space's order, (n,), in [0, size).
+
+        Args:
+            genotypes: canonical, (n, g).
+        """
         rows = genotypes.astype(np.int64, copy=False)
         frame = self.frame_of(rows)
         width = rows[:, self.place["width"]]
@@ -131,6 +142,9 @@ class SearchSpace(Axes):
         Only layers, top_k, FFN, heads and n_kv_heads depend on other genes. A value without a smaller valid one
         becomes the smallest valid; n_heads where it equals a listed value becomes that value.
         Values outside an axis move to its nearest end.
+
+        Args:
+            genotypes: integers of any size, (n, g).
         """
         repaired = np.minimum(np.maximum(np.asarray(genotypes, dtype=np.int64), 0), self._highest)
         for gene, table in self._dependent.items():
@@ -186,7 +200,11 @@ class SearchSpace(Axes):
         return width * len(self.head_dims) + size
 
     def architectures(self, genotypes: IntArray) -> Architectures:
-        """Return the architectures of canonical genotypes (n, g)."""
+        """Return the architectures of canonical genotypes (n, g).
+
+        Args:
+            genotypes: canonical, (n, g).
+        """
         frame, (experts, top_k, ffn, kv) = self.frame_of(genotypes), genotypes[:, self._ffn_and_kv].T
         (width, size, _), heads = self.frames[frame].T, self.frame_heads[frame]
         depth, layers = genotypes[:, DEPTH], self._layers(genotypes)
@@ -206,7 +224,11 @@ class SearchSpace(Axes):
         )
 
     def enumerate(self, chunk: int = 65_536) -> Iterator[IntArray]:
-        """Yield all genotypes in order, in blocks of at most `chunk` rows."""
+        """Yield all genotypes in order, in blocks of at most `chunk` rows.
+
+        Args:
+            chunk: rows of a block.
+        """
         for start in range(0, self.size, chunk):
             yield self.genotypes(np.arange(start, min(start + chunk, self.size)))
 
@@ -228,11 +250,20 @@ class SearchSpace(Axes):
         return found
 
     def sample(self, n: int, generator: np.random.Generator) -> IntArray:
-        """Return min(n, size) distinct random genotypes, uniform without replacement."""
+        """Return min(n, size) distinct random genotypes, uniform without replacement.
+
+        Args:
+            n: designs.
+            generator: the source of randomness.
+        """
         return self.genotypes(generator.choice(self.size, size=min(n, self.size), replace=False))
 
     def spread(self, points: FloatArray) -> IntArray:
-        """Return genotypes (n, g) for points (n, g) in [0, 1): equal shares of each gene's valid values, no repair needed."""
+        """Return genotypes (n, g) for points (n, g) in [0, 1): equal shares of each gene's valid values, no repair needed.
+
+        Args:
+            points: (n, g), in [0, 1).
+        """
         genotypes = (points * self.gene_sizes).astype(np.int64)
         for gene, table in self._dependent.items():
             rows, column = self._owner(gene, genotypes), self.place[gene]
@@ -246,6 +277,10 @@ class SearchSpace(Axes):
         A step goes over `share` (of each row or of all) of a gene's valid values, rounded down but
         to one at least, and ends at the last of them; genes that depend on it are repaired. The
         given architectures themselves are left out.
+
+        Args:
+            genotypes: canonical, (n, g).
+            share: of the valid values, in [0, 1], one or (n,).
         """
         steps = [self._step(genotypes, gene, sign, share) for gene in range(len(self.genes)) for sign in (-1, 1)]
         keys = np.unique(np.concatenate([self.keys(step) for step in steps]))
@@ -274,7 +309,11 @@ class SearchSpace(Axes):
         return self.repair(moved)
 
     def find(self, architectures: Architectures) -> IntArray:
-        """Return the key of each architecture, (n,); −1 if it is not in the space. Tokens and precision without an axis are ignored."""
+        """Return the key of each architecture, (n,); −1 if it is not in the space. Tokens and precision without an axis are ignored.
+
+        Args:
+            architectures: of any origin, (n,).
+        """
         a, width = architectures, position(self.widths, architectures.width)
         found, frame = self.found_frame(a, width)
         heads, safe = self.frame_heads[frame], np.maximum(width, 0)

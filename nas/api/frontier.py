@@ -111,6 +111,9 @@ class Frontier:
     def select(self, how: str) -> pd.DataFrame:
         """Return members by `frontier`, `best`, `knee`, `diverse:K` or `budget:metric=limit`, as `plas select --select` does.
 
+        Args:
+            how: frontier, best, knee, diverse:K or budget:METRIC=LIMIT.
+
         Examples:
             >>> len(nas.load_study().solve().select("diverse:4"))
             4
@@ -137,6 +140,9 @@ class Frontier:
         """Return hypervolume gap, share found, IGD+ and additive epsilon against another frontier, on that frontier's scale.
 
         In place of a frontier it takes designs, such as those of a search of your own: their distance is measured against this frontier.
+
+        Args:
+            exact: another frontier, or designs.
 
         Examples:
             >>> study = nas.load_study()
@@ -168,6 +174,9 @@ class Frontier:
 
     def save(self, path: str | Path) -> None:
         """Write a candidate file (.csv or .jsonl) and its study beside it, replacing existing files.
+
+        Args:
+            path: of a .csv or .jsonl file.
 
         Examples:
             >>> nas.load_study().solve().save("candidates.csv")

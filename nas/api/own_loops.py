@@ -123,6 +123,9 @@ class Optimizer:
 
         Designs that were proposed before a kill and got no values come again. If no row comes, `finished` says why.
 
+        Args:
+            n: designs.
+
         Raises:
             UsageError: the strategy waits for values of earlier proposals.
         """

@@ -169,6 +169,9 @@ def _of_numbers(column: pd.Series) -> pd.Series:
 def read_run(folder: str | Path) -> Run:
     """Return a run folder, finished or not, as a `Run`; nothing in it is executed or imported.
 
+    Args:
+        folder: of a run.
+
     Examples:
         >>> run = nas.read_run("run")
         >>> run.evaluations.attrs["units"]["total_ms"], run.pick("total_ms<=100").loss < 4

@@ -92,6 +92,9 @@ class Study:
         ("" if nothing failed). `extrapolates` marks losses outside the law's range.
         The table's `attrs["units"]` holds the units: nats for loss, ms for times, GB for memory.
 
+        Args:
+            architectures: a model's name, columns, rows, a table or a candidate file, (n,).
+
         Examples:
             >>> study = nas.load_study(preset="device")
             >>> table = study.evaluate({"depth": 24, "width": 896, "n_kv_heads": 2, "expert_size": 3584})
@@ -120,6 +123,10 @@ class Study:
 
     def sample(self, n: int, *, seed: int = 0) -> pd.DataFrame:
         """Return n distinct random architectures of the space (all, if it has fewer), evaluated.
+
+        Args:
+            n: designs.
+            seed: of the draw.
 
         Examples:
             >>> len(nas.load_study().sample(3, seed=1))
@@ -174,6 +181,14 @@ class Study:
         `algo` may be a module of your own, which is then imported. `callback` gets the latest evaluations as a table. `progress`
         shows the line and the warnings of `plas run`. If an exception ends the search, its evaluations are kept, and the message says where.
 
+        Args:
+            algo: the strategy.
+            out: the run folder.
+            resume: whether to continue it.
+            callback: gets each table of new evaluations.
+            progress: whether to show a line of progress.
+            **keys: of the study.
+
         Examples:
             >>> found = nas.load_study().search("nsga2", evaluations=300, seed=1)
             >>> len(found.evaluated), found.exact
@@ -212,6 +227,12 @@ class Study:
         Keys are the study's, `seed` and `evaluations` among them. The proposals are those of `plas run` with the same keys. `log` is a run
         folder that keeps the values, and `resume` continues it. With `asynchronous`, a strategy that need not wait proposes designs
         while values are missing.
+
+        Args:
+            algo: the strategy.
+            log: a run folder.
+            resume: whether to continue it.
+            **keys: of the study.
 
         Examples:
             >>> optimizer = nas.load_study().optimizer("nsga2", seed=1, evaluations=200)
@@ -276,6 +297,9 @@ class Study:
 
     def explain(self, architecture: Given) -> DesignExplanation:
         """Return the breakdown of one architecture: operators, bytes, terms of the loss, budgets, steps along each axis.
+
+        Args:
+            architecture: a model's name, columns, or a table of one row.
 
         Examples:
             >>> found = nas.load_study().explain("qwen2.5_0.5b")
@@ -367,6 +391,10 @@ def load_study(config: str | Path | None = None, **keys: Unpack[StudyKeys]) -> S
     `preset="device"`, `budgets={"decode_ms": 20}`, `objectives=["loss", my_function]`. Keys override the file, and the file overrides a preset.
     Functions, laws and paths may be given as objects. Numbers are in the
     metric's unit (ms, GB); texts may have their own ("20 ms", "8 GB").
+
+    Args:
+        config: a study file, a run folder or a shipped name.
+        **keys: of the study.
 
     Examples:
         >>> study = nas.load_study(device="jetson_orin_nano_super_8gb", preset="device", budgets={"decode_ms": 150})

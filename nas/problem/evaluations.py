@@ -175,18 +175,32 @@ class Scale:
 
     @classmethod
     def from_frontier(cls, objectives: tuple[Objective, ...], values: FloatArray) -> "Scale":
-        """The scale whose ends are the extremes of a frontier's values (n, m), n at least 1."""
+        """The scale whose ends are the extremes of a frontier's values (n, m), n at least 1.
+
+        Args:
+            objectives: of the columns, in order.
+            values: (n, objectives), in their units.
+        """
         scaled = _on_scale(objectives, values)
         return cls(objectives, scaled.min(axis=0), scaled.max(axis=0))
 
     def normalise(self, values: FloatArray) -> FloatArray:
-        """Values (n, m) with this scale's best at 0 and worst at 1; an objective with best = worst by 1."""
+        """Values (n, m) with this scale's best at 0 and worst at 1; an objective with best = worst by 1.
+
+        Args:
+            values: (n, objectives), in their units.
+        """
         extent = self.worst - self.best
         normalised: FloatArray = (_on_scale(self.objectives, values) - self.best) / np.where(extent > 0, extent, 1.0)
         return normalised
 
     def hypervolume(self, values: FloatArray, *, approximate: bool = False) -> float:
-        """Volume dominated within the reference point 1.1 in every objective; 0 of nothing."""
+        """Volume dominated within the reference point 1.1 in every objective; 0 of nothing.
+
+        Args:
+            values: (n, objectives), in their units.
+            approximate: by sampling, for many points of many objectives.
+        """
         if len(values) == 0:
             return 0.0
         return volume(self.normalise(values), np.full(len(self.objectives), REFERENCE), approximate=approximate)

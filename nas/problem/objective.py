@@ -174,7 +174,12 @@ class Objective:
         return self.function is not None and takes_scenario(self.function)
 
     def values(self, architectures: Any, scenario: Any) -> Any:
-        """Values of the user's function for architectures, given the scenario where it takes one, settings, and a fidelity."""
+        """Values of the user's function for architectures, given the scenario where it takes one, settings, and a fidelity.
+
+        Args:
+            architectures: (n,).
+            scenario: what they are priced in.
+        """
         assert self.function is not None
         given = (architectures, scenario) if self.wants_scenario else (architectures,)
         named: dict[str, Any] = {} if self.settings is None else {"settings": self.settings}
@@ -207,7 +212,11 @@ class Budget:
         return self.metric == EXTRAPOLATION
 
     def violation(self, values: FloatArray) -> FloatArray:
-        """value/limit − 1, (n,); NaN values give NaN."""
+        """value/limit − 1, (n,); NaN values give NaN.
+
+        Args:
+            values: of the metric, in its unit, (n,).
+        """
         return values / self.limit - 1.0
 
     def __str__(self) -> str:

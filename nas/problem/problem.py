@@ -107,7 +107,11 @@ class Problem:
         return not self.functions
 
     def with_vocabulary(self, vocabulary: int | None) -> "Problem":
-        """The same problem with another vocabulary; None is the study's own, and designs whose vocabulary is a gene keep theirs."""
+        """The same problem with another vocabulary; None is the study's own, and designs whose vocabulary is a gene keep theirs.
+
+        Args:
+            vocabulary: entries; 0: no LM head.
+        """
         if vocabulary is None or self.space.own_heads:
             return self
         return replace(self, vocabulary=vocabulary, scenario=self.scenario.of_vocabulary(vocabulary))
@@ -121,7 +125,11 @@ class Problem:
         return self if self.space.own_heads else replace(self, scenario=self.scenario.at_equal_text())
 
     def architectures(self, genotypes: IntArray) -> Architectures:
-        """Architectures of canonical genotypes, with the head that they are priced with."""
+        """Architectures of canonical genotypes, with the head that they are priced with.
+
+        Args:
+            genotypes: canonical, (n, g).
+        """
         return self.headed(self.space.architectures(genotypes))
 
     @property
@@ -130,15 +138,27 @@ class Problem:
         return self.vocabulary > 0 or self.space.own_heads
 
     def headed(self, architectures: Architectures) -> Architectures:
-        """Any architectures with the embedding and LM head that this study prices them with: see `SearchSpace.headed`."""
+        """Any architectures with the embedding and LM head that this study prices them with: see `SearchSpace.headed`.
+
+        Args:
+            architectures: (n,).
+        """
         return self.space.headed(architectures, self.vocabulary, tied=self.tied)
 
     def assess(self, architectures: Architectures) -> Assessment:
-        """Metrics of any architectures in the study's scenario."""
+        """Metrics of any architectures in the study's scenario.
+
+        Args:
+            architectures: (n,).
+        """
         return Assessment(architectures, self.scenario)
 
     def priced(self, genotypes: IntArray) -> Assessment:
-        """Metrics of canonical genotypes (n, g) in the study's scenario; those of a small space are computed together, once."""
+        """Metrics of canonical genotypes (n, g) in the study's scenario; those of a small space are computed together, once.
+
+        Args:
+            genotypes: canonical, (n, g).
+        """
         architectures = self.architectures(genotypes)
         if self.space.size > SMALL:
             return Assessment(architectures, self.scenario, mixer=self._mixer_of(genotypes))
@@ -176,7 +196,11 @@ class Problem:
         return MixerTable.made(mixers, self.architectures(mixers.designs()), self.scenario)
 
     def pricing(self, chosen: Architectures) -> Scenario:
-        """The scenario that a single architecture is priced in, that of its format and vocabulary where it has its own."""
+        """The scenario that a single architecture is priced in, that of its format and vocabulary where it has its own.
+
+        Args:
+            chosen: one architecture, (1,).
+        """
         (name, _), *_ = chosen.in_formats()
         own = [scenario for _, scenario in self.scenario.by_design(chosen)]
         return own[0] if own else self.scenario.at(name)

@@ -117,11 +117,19 @@ class Strategy(Protocol):
     """
 
     def ask(self, at_most: int) -> IntArray:
-        """The next genotypes to evaluate."""
+        """The next genotypes to evaluate.
+
+        Args:
+            at_most: designs that may still be charged.
+        """
         ...
 
     def tell(self, evaluations: Evaluations) -> None:
-        """Take the values of the genotypes that were asked last."""
+        """Take the values of the genotypes that were asked last.
+
+        Args:
+            evaluations: rows of the last ask, (n,), in its order.
+        """
         ...
 
 

@@ -181,6 +181,9 @@ class Law(BaseModel):
     def tokens_of(self, architectures: Architectures) -> FloatArray:
         """The tokens that each architecture is trained on, (n,): its own, or those that the law predicts for.
 
+        Args:
+            architectures: (n,).
+
         Raises:
             ValueError: neither says them.
         """
@@ -207,7 +210,11 @@ class Law(BaseModel):
 
     @beyond_floats()
     def terms(self, architectures: Architectures) -> dict[str, FloatArray]:
-        """Additive parts of the loss by name, nats per token, each (n,); one part where only the log is a sum."""
+        """Additive parts of the loss by name, nats per token, each (n,); one part where only the log is a sum.
+
+        Args:
+            architectures: (n,).
+        """
         known: dict[str, FloatArray] = {}
         values = self._values(self.law_form, architectures, self.coefficients, known)
         if self.law_form.of != "loss":
@@ -242,7 +249,12 @@ class Law(BaseModel):
         return {name: np.full(len(architectures), v) if np.ndim(v) == 0 else np.asarray(v) for name, v in terms.items()}
 
     def drawn_losses(self, architectures: Architectures, most: int | None = None) -> FloatArray:
-        """Loss of each architecture under each draw, or under the first `most` of them, nats, (draws, n)."""
+        """Loss of each architecture under each draw, or under the first `most` of them, nats, (draws, n).
+
+        Args:
+            architectures: (n,).
+            most: draws.
+        """
         known, drawn = dict[str, FloatArray](), self.drawn[:most]
         losses = losses_without_kinds(
             drawn, len(architectures), lambda form, c: self._values(form, architectures, c, known)
@@ -258,6 +270,9 @@ class Law(BaseModel):
 
         For intervals of a design's loss. Orders of designs are the draws' own: a factor that begins at the end of the
         range would order designs on its two sides by itself.
+
+        Args:
+            architectures: (n,).
         """
         losses, factor = self.drawn_losses(architectures), self.beyond_rows
         if factor is None or not (outside := self.extrapolates(architectures)).any():
@@ -267,6 +282,10 @@ class Law(BaseModel):
 
     def loss_quantile(self, architectures: Architectures, level: float) -> FloatArray:
         """A quantile of the loss over the draws, spread outside the fitted range, nats, (n,).
+
+        Args:
+            architectures: (n,).
+            level: in (0, 1).
 
         Raises:
             ValueError: the law carries no draws.
@@ -281,7 +300,11 @@ class Law(BaseModel):
 
     @beyond_floats()
     def loss(self, architectures: Architectures) -> FloatArray:
-        """Natural-log loss per token, nats, (n,): the sum of the terms in their order; ∞ where the law does not price."""
+        """Natural-log loss per token, nats, (n,): the sum of the terms in their order; ∞ where the law does not price.
+
+        Args:
+            architectures: (n,).
+        """
         terms, cost = self.terms(architectures), self.vocabulary_cost
         own = (value for name, value in terms.items() if cost is None or name != "vocabulary")
         total: FloatArray = sum(own, np.zeros(len(architectures)))
@@ -396,7 +419,11 @@ class Law(BaseModel):
         return extrapolation(self.excess(architectures), len(architectures))
 
     def extrapolates(self, architectures: Architectures) -> BoolArray:
-        """Whether each prediction is an extrapolation, (n,)."""
+        """Whether each prediction is an extrapolation, (n,).
+
+        Args:
+            architectures: (n,).
+        """
         few = [] if self.few_bits is None else [self.few_bits.extrapolates(architectures)]
         flags = [np.zeros(len(architectures), dtype=bool), *self.outside(architectures).values(), *few]
         outside: BoolArray = np.logical_or.reduce(flags)
