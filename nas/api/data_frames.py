@@ -268,11 +268,11 @@ def with_units(row: pd.Series) -> pd.DataFrame:
     return pd.DataFrame({"name": row.index, "value": shown, "unit": [given.get(name, "") for name in row.index]})
 
 
-def notebook_html(caption: str, frame: pd.DataFrame, most: int = 20, *, above: str = "", picture: str = "") -> str:
-    """Return HTML for a notebook: a caption, at most so many rows with units, and optional lines and a picture above."""
+def notebook_html(caption: str, frame: pd.DataFrame, most: int = 20, *, above: str = "") -> str:
+    """Return HTML for a notebook: a caption, at most so many rows with units, and optional lines above."""
     named = {name: f"{name} ({unit})" for name, unit in frame.attrs.get("units", {}).items() if unit}
     table: str = frame.rename(columns=named).to_html(
         max_rows=most, index=False, float_format=lambda value: f"{value:.4g}"
     )
     lines = "".join(f"<p>{escape(each)}</p>" for each in above.splitlines())
-    return lines + picture + (f"<p>{escape(caption)}</p>" if caption else "") + table
+    return lines + (f"<p>{escape(caption)}</p>" if caption else "") + table

@@ -11,7 +11,7 @@ import pandas as pd
 
 from nas.answer.carried_study import write_with_study
 from nas.answer.three_sentences import ThreeSentences
-from nas.api.data_frames import Given, design_of, designs_of, evaluations_table, notebook_html, units, with_differences
+from nas.api.data_frames import Given, design_of, designs_of, evaluations_table, notebook_html, with_differences
 from nas.errors import InfeasibleError, UsageError
 from nas.exact.solution import pick_of
 from nas.problem.evaluations import Distance, Evaluations, Scale, distance, frontier_rows
@@ -194,10 +194,7 @@ class Frontier:
         return f"{len(self):,} architectures: {kind} of {names} in {self.problem.space.name} ({self.how})"
 
     def _repr_html_(self) -> str:
-        from nas.answer.pictures import frontier_svg
-
-        picture = frontier_svg(self.problem.objectives, self.members, self.evaluated, units(self.problem))
-        return notebook_html(repr(self), self.frame, above=self.answer, picture=picture)
+        return notebook_html(repr(self), self.frame, above=self.answer)
 
 
 def _found(evaluations: Evaluations, rule: PickRule) -> Evaluations | None:

@@ -148,16 +148,11 @@ class Run:
         return f"Run {self.folder}: {len(found):,} of {self.recorded.space.size:,} architectures evaluated, {int(found.feasible.sum()):,} feasible"
 
     def _repr_html_(self) -> str:
-        from nas.answer.pictures import frontier_svg
-
-        run, shown = self.recorded, self.frontier
-        frontier = run.evaluations[frontier_rows(run.evaluations)]
-        picture = frontier_svg(run.objectives, frontier, run.evaluations, shown.attrs["units"])
         try:
             answer = self.answer
         except UsageError:  # of a run that goes on
             answer = ""
-        return notebook_html(repr(self), shown, above=answer, picture=picture)
+        return notebook_html(repr(self), self.frontier, above=answer)
 
 
 def _of_numbers(column: pd.Series) -> pd.Series:
