@@ -18,9 +18,9 @@ from objectives.loss_law.layer_deltas import QUANTITIES, LayerCosts
 from objectives.parts import Composition, Quantity, additive
 from search_spaces.arrays import BoolArray, FloatArray
 
-BOUNDED = (  # quantities that an FFN adds to: a box of FFNs holds a range of them
-    *(name for name, owner in OWNERS.items() if owner == "ffn"),
-    *(name for name in COUNTS if name != "attention_parameters"),
+BOUNDED = (  # quantities that follow the FFN or the depth: a box of FFNs, or a group of depths, holds a range of them
+    *("depth", *(name for name, owner in OWNERS.items() if owner == "ffn")),
+    *(*COUNTS, *QUANTITIES),
 )
 Ranges = Mapping[Quantity, Range]
 
@@ -153,7 +153,7 @@ class SumOfTerms:
         law, found = self.law, dict[Quantity, set[int]]()
         if law.penalty is not None:
             found |= {"active_parameters": {-1}, "n_experts": {1, -1}}
-        found |= {name: {1} for name in self.layers}
+        found |= {name: {1 if cost > 0.0 else -1} for name, cost in self.layers.items()}
         for name, signs in self._signs():
             for part, power in _made_of(name).items():
                 found.setdefault(part, set()).update(sign if power > 0 else -sign for sign in signs)
@@ -184,10 +184,10 @@ def _made_of(name: Quantity) -> Mapping[Quantity, float]:
 
 
 def bounded(quantity: Quantity) -> bool:
-    """Whether an FFN adds to a quantity, so that a range of FFNs holds a range of it."""
+    """Whether a range of FFNs or of depths holds a range of a quantity."""
     if isinstance(quantity, LogProduct):
-        return any(part_of(name) == "ffn" for name in quantity.names)
-    return quantity in BOUNDED
+        return any(part_of(name) in ("ffn", "base") for name in quantity.names)
+    return isinstance(quantity, LayerCosts) or quantity in BOUNDED
 
 
 def _ranges(directions: Mapping[Quantity, int], columns: Iterator[FloatArray]) -> Ranges:

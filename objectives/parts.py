@@ -141,8 +141,8 @@ class Composition:
     """metric = value(u_1, …, u_k), weakly rising (+1) or falling (−1) in each additive quantity u, or either (0).
 
     `quantities` maps the name of a metric with `parts`, or a quantity of the loss law, to that sign;
-    `value` takes the u's in this order. The sign says on which side a range of FFNs is bounded: where
-    the FFN adds nothing to a quantity either is right. Of a quantity with sign 0, `value` takes the least and
+    `value` takes the u's in this order. The sign says on which side a range of FFNs and depths is bounded: where
+    neither moves a quantity either is right. Of a quantity with sign 0, `value` takes the least and
     the greatest, and returns the least of the metric between them. Without quantities it is the metric's one value.
     `inside`, where there is one, takes less time: it returns the value where that is at most 1, and anything above 1 elsewhere.
     """

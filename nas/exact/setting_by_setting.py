@@ -170,6 +170,6 @@ def _picks(
         first = next(metric for metric in rule.deciding if sums.varies(metric))
         others = None if elsewhere is None or first != rule.least else replace(elsewhere, objectives=(rule.least,))
         limits = (*rule.within, *([] if rule.budget is None else [rule.budget]))
-        questions.append(Question((Objective(first),), limits, ties, others))
+        questions.append(Question((Objective(first),), limits, ties, others, rule.dense))
     found = sums.frontiers(questions, (*(rule.least for rule in rules), "total_ms"))
     return [_best(rows, rule) for rows, rule in zip(found, rules, strict=True)]

@@ -196,7 +196,7 @@ def _by_parts(
     checkpoint: SolverCheckpoint,
     most: int | None = None,
 ) -> ExactSolution:
-    names = metrics_of(problem, tuple(r for r in rules if not r.dense))
+    names = metrics_of(problem, tuple(replace(rule, dense=False) for rule in rules))
     sums = SettingBySetting(problem, names, checkpoint, most)
     frontier = sums.frontier(problem.objectives, problem.budgets, report=report) if problem.objectives else None
     picks = _picks(problem, frontier, rules, sums.picks)
@@ -226,8 +226,6 @@ def _picks(
         return (None,) * len(rules)
     strict = {rule: rule.strict(problem.budgets, problem.columns) for rule in rules}
     found = {rule: _of(frontier, rule) for rule in rules if frontier is not None and strict[rule].read_off(frontier)}
-    dense = tuple(rule for rule in rules if rule.dense)
-    found |= zip(dense, _dense_picks(problem, dense), strict=True)
     rest = [rule for rule in dict.fromkeys(rules) if rule not in found]
     limited = [replace(rule, within=(*problem.budgets, *rule.within)) for rule in rest]
     found |= zip(rest, solved(limited), strict=True)
@@ -238,21 +236,6 @@ def _of(frontier: Evaluations, rule: PickRule) -> Evaluations | None:
     """The pick among a frontier."""
     row = rule.row(frontier)
     return None if row is None else frontier[row : row + 1]
-
-
-def _dense_picks(problem: Problem, rules: tuple[PickRule, ...]) -> tuple[Evaluations | None, ...]:
-    """The picks among dense architectures alone, which are a space of their own; None where there are none."""
-    smaller = problem.space.dense
-    if smaller is None or not rules:
-        return (None,) * len(rules)
-    alone = replace(problem, space=smaller, objectives=(), queries=())
-    found = solve(alone, tuple(replace(rule, dense=False) for rule in rules)).picks
-    return tuple(
-        None
-        if pick is None
-        else problem.evaluate(problem.space.genotypes(problem.space.find(smaller.architectures(pick.genotypes))))
-        for pick in found
-    )
 
 
 def _solution(

@@ -282,20 +282,14 @@ def part_seconds(
             continue
         once = int(part == "base" or one.one_layer)
         for rows, block in x.blocks(CHUNK):
-            found[once, rows] += one.time_share * total(
-                [time_operator(operator, one.phase, one.scenario) for operator in part_operators(block, one, part)]
-            )
+            operators = part_operators(block, one, part)
+            found[once, rows] += one.time_share * timed_seconds(operators, one.phase, one.scenario, None, {})
     return found[0], found[1]
 
 
 def part_operators(x: Dimensions, one: Pass, part: Part) -> Iterator[Operator]:
     """Operators of a pass by part of an architecture."""
     return base_operators(x, one) if part == "base" else OF_PART[part](x, one.phase, one.scenario)
-
-
-def total(times: list[OperatorTime]) -> Values:
-    """Σ seconds, added in operator order."""
-    return sum((time.seconds for time in times), 0.0)
 
 
 def latency_ms(x: Dimensions, scenario: Scenario, mixer: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
 from nas.errors import UsageError
-from nas.exact.decomposition.grid import Backbones, Boxes, Grid, Items, one_layer
+from nas.exact.decomposition.grid import Backbones, Boxes, DepthTree, Grid, Items, one_layer
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from objectives.parts import Composition, NotASum, PartAssessment, Quantity, composition
@@ -94,6 +95,27 @@ class AdditiveBounds:
             beside=self.beside.compress(rows, axis=1),
         )
 
+    @cached_property
+    def tree(self) -> DepthTree:
+        """The backbones in groups that differ in depth alone."""
+        return DepthTree.over(self.backbones)
+
+    @cached_property
+    def best(self) -> list[FloatArray]:
+        """Per bound the best of `beside` in each node of the tree, (nodes,)."""
+        ends = {1: np.minimum, -1: np.maximum}
+        return [self.tree.reduced(row, ends[sign]) for row, (_, sign) in zip(self.beside, self.bounds, strict=True)]
+
+    @cached_property
+    def depths(self) -> tuple[FloatArray, FloatArray]:
+        """Least and most depth in each node of the tree, (nodes,)."""
+        return self.tree.reduced(self.depth, np.minimum), self.tree.reduced(self.depth, np.maximum)
+
+    @cached_property
+    def spread(self) -> FloatArray:
+        """Logarithm of most by least depth in each node of the tree, (nodes,); −1 of a backbone."""
+        return np.where(self.tree.count > 0, np.log(self.depths[1] / self.depths[0]), -1.0)
+
     def opposite(self) -> Self:
         """Return the same sums with every quantity bounded on its other side."""
         return replace(self, bounds=tuple((quantity, -sign) for quantity, sign in self.bounds))
@@ -141,28 +163,34 @@ class AdditiveBounds:
     def values(
         self, metric: str, ffn: FloatArray, box: IntArray, backbone: IntArray, most: float | None = None
     ) -> FloatArray:
-        """Return the metric's best value for pairs of a box and a backbone, (n,); above 1 it may be any such value where `most` is 1."""
+        """Return the metric's best value for pairs of a box and a node of backbones, (n,); above 1 it may be any such value where `most` is 1."""
         composition = self.compositions[metric]
         sooner = composition.inside if most is not None and most <= 1.0 else None
         value = np.asarray((sooner or composition.value)(*self.columns(metric, ffn, box, backbone)))
         return value if value.ndim else np.broadcast_to(value, len(box))
 
     def columns(self, metric: str, ffn: FloatArray, box: IntArray, backbone: IntArray) -> Iterator[FloatArray]:
-        """Return the inputs of the metric's composition for pairs of a box and a backbone, each (n,)."""
-        depth = self.depth.take(backbone)
+        """Return the inputs of the metric's composition for pairs of a box and a node of backbones, each (n,)."""
+        least, most = (depth.take(backbone) for depth in self.depths)
         for side in _sides(self.compositions[metric]):
-            yield self._quantity(self.bounds.index(side), ffn, box, backbone, depth)
+            yield self._quantity(self.bounds.index(side), ffn, box, backbone, least, most)
 
     def varies(self, metric: str) -> bool:
         """Return True if the metric depends on the architecture."""
         return bool(self.compositions[metric].quantities)
 
-    def _quantity(self, row: int, ffn: FloatArray, box: IntArray, backbone: IntArray, depth: FloatArray) -> FloatArray:
-        """A bound's quantity of pairs of a box and a backbone of some depth, (n,)."""
-        per_layer, once = ffn[row]
-        total: FloatArray = self.beside[row].take(backbone)
+    def _quantity(
+        self, row: int, ffn: FloatArray, box: IntArray, node: IntArray, least: FloatArray, most: FloatArray
+    ) -> FloatArray:
+        """The best of a bound's quantity in pairs of a box and a node whose depths lie between least and most, (n,)."""
+        (per_layer, once), (_, sign) = ffn[row], self.bounds[row]
+        total: FloatArray = self.best[row].take(node)
         if self.moved[row, 0]:
-            total += depth * per_layer.take(box)
+            layer = per_layer.take(box)
+            if (per_layer < 0.0).any():
+                total += (np.minimum if sign > 0 else np.maximum)(least * layer, most * layer)
+            else:
+                total += (least if sign > 0 else most) * layer
         if self.moved[row, 1]:
             total += once.take(box)
         return total

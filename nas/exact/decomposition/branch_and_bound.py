@@ -91,6 +91,7 @@ class Incumbents:
 
 AT_ONCE = 600_000
 CACHED = 65_536  # items whose columns stay in the processor's cache
+OPENED = 0.12  # of the longer range of a box, in logarithms: wider groups of depths are opened before it is cut
 FEW = 5_000  # items whose bounds take as long as the calls around them
 
 
@@ -120,11 +121,12 @@ class Exceeded(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Wanted:
-    """A frontier that is wanted: its objectives, its budgets and what is known of it."""
+    """A frontier that is wanted: its objectives, its budgets, what is known of it; `dense` tells which genotypes are, where no others are wanted."""
 
     objectives: tuple[str, ...]
     budgets: tuple[Budget, ...]
     known: Incumbents
+    dense: Callable[[IntArray], BoolArray] | None = None
 
     @property
     def limits(self) -> dict[str, float]:
@@ -133,7 +135,8 @@ class Wanted:
 
     def add(self, evaluations: Evaluations) -> None:
         """Take in evaluated architectures."""
-        self.known.add(replace(evaluations, objectives=self.objectives, budgets=self.budgets))
+        wanted = evaluations if self.dense is None else evaluations[self.dense(evaluations.genotypes)]
+        self.known.add(replace(wanted, objectives=self.objectives, budgets=self.budgets))
 
     def improving(self, values: Mapping[str, FloatArray], *, within: bool) -> BoolArray:
         """Which items may hold members, given the best values of metrics, each (n,); `within`: all are within the budgets."""
@@ -178,7 +181,7 @@ class BranchAndBound:
 
     def blocks(self, size: int = AT_ONCE) -> Iterator[Items]:
         """Yield the whole grid in blocks of about `size` items that can be settled in any order."""
-        return Items.everything(self.sums.grid, self.sums.backbones, size)
+        return Items.everything(self.sums.grid, self.sums.backbones, size, self.sums.tree)
 
     def settle(self, block: Items, report: Callable[[int], None] | None = None) -> None:
         """Settle every architecture of a block.
@@ -209,23 +212,30 @@ class BranchAndBound:
         ffn, volumes = self.sums.ffn(items.boxes), items.boxes.volumes
         if items.around is not None:
             self.sums.refuse_better(ffn, items.around)
-        left, best = self._alive(items, ffn)
-        single = items.boxes.single[left.box]
+        left, narrow = items.kept(self._alive(items, ffn)), OPENED * np.maximum(*items.boxes.spreads)
+        while (wide := self.sums.spread[left.backbone] >= narrow[left.box]).any():
+            left, fresh = left.opened(self.sums.tree, wide)
+            self.effort.bounded += int(fresh.sum())
+            self.spent += int(fresh.sum())
+            alive = ~fresh
+            alive[np.flatnonzero(fresh)[self._alive(left.kept(fresh), ffn)]] = True
+            left = left.kept(alive)
+        single, size = items.boxes.single[left.box], self.sums.tree.size
         if single.any():
-            self._evaluate(left.kept(single), [column[single] for column in best])
+            self._evaluate(left.kept(single), ffn)
         rest = left.kept(~single)
-        self.effort.covered += int(volumes[items.box].sum() - volumes[rest.box].sum())
+        before, after = (int((volumes[some.box] * size[some.backbone]).sum()) for some in (items, rest))
+        self.effort.covered += before - after
         return rest.split(ffn) if len(rest) else None
 
-    def _alive(self, items: Items, ffn: FloatArray) -> tuple[Items, list[FloatArray]]:
-        """The items whose best imaginable point is within the budgets and not behind an incumbent, with that point."""
+    def _alive(self, items: Items, ffn: FloatArray) -> IntArray:
+        """The rows of items whose best imaginable point is within the budgets and not behind an incumbent."""
         starts = range(0, max(len(items), 1), CACHED)
         runs = [self._alive_of_run(items.kept(slice(start, start + CACHED)), ffn) for start in starts]
-        left = np.concatenate([start + rows for start, (rows, _) in zip(starts, runs, strict=True)])
-        return items.kept(left), [np.concatenate(column) for column in zip(*(best for _, best in runs), strict=True)]
+        return np.concatenate([start + rows for start, rows in zip(starts, runs, strict=True)])
 
-    def _alive_of_run(self, items: Items, ffn: FloatArray) -> tuple[IntArray, list[FloatArray]]:
-        """The same of so few items that their columns stay in the cache, as rows."""
+    def _alive_of_run(self, items: Items, ffn: FloatArray) -> IntArray:
+        """The same of so few items that their columns stay in the cache."""
         rows, best = np.arange(len(items)), list[FloatArray]()
         for metric, limit in self.compared.items():
             if metric == EXTRAPOLATION:  # of those alone that are worth it
@@ -237,18 +247,22 @@ class BranchAndBound:
             if limit is not None and not (within := ~beyond(values, limit)).all():
                 kept = np.flatnonzero(within)
                 items, rows, best = items.kept(kept), rows[kept], [column[kept] for column in best]
-        left = np.flatnonzero(self._improving(items, ffn, dict(zip(self.compared, best, strict=True))))
-        return rows[left], [column[left] for column in best]
+        return rows[self._improving(items, ffn, dict(zip(self.compared, best, strict=True)))]
 
     def _improving(self, items: Items, ffn: FloatArray, values: Mapping[str, FloatArray]) -> BoolArray:
         """Which items may hold a member of some frontier."""
-        within = len(self.wanted) == 1
-        return reduce(np.logical_or, [one.improving(values, within=within) for one in self.wanted])
+        within, dense = len(self.wanted) == 1, self.sums.grid.dense
+        improving = [one.improving(values, within=within) for one in self.wanted]
+        for which, one in zip(improving, self.wanted, strict=True):
+            if one.dense is not None:
+                which &= dense[items.boxes.group].take(items.box)
+        return reduce(np.logical_or, improving)
 
-    def _evaluate(self, leaves: Items, best: list[FloatArray]) -> None:
+    def _evaluate(self, leaves: Items, ffn: FloatArray) -> None:
         """Evaluate single architectures whole, and hold them against their sums."""
         found = self.problem.evaluate(leaves.genotypes(self.sums.grid, self.sums.backbones), self.metrics)
-        for metric, sums in zip(self.compared, best, strict=True):
+        for metric, limit in self.compared.items():
+            sums = self.sums.values(metric, ffn, leaves.box, leaves.backbone, limit)
             self.effort.difference = max(self.effort.difference, agreement(metric, sums, found))
         self.effort.evaluated += len(leaves)
         for one in self.wanted:

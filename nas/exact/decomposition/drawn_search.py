@@ -96,14 +96,14 @@ class DrawnSearch(BranchAndBound):
             found[rows] = self.bounds.may_improve(columns, least, best)
         return found
 
-    def _evaluate(self, leaves: Items, best: list[FloatArray]) -> None:
+    def _evaluate(self, leaves: Items, ffn: FloatArray) -> None:
         """Evaluate those single architectures whole that their sums say are the best of them by some draw or on average.
 
         Where one of them may not be taken, as one by rounding beyond a limit, all are evaluated.
         """
         for start in range(0, len(leaves), AT_ONCE):
             some = leaves.kept(np.arange(start, min(start + AT_ONCE, len(leaves))))
-            columns = self.sums.columns(MEAN, self.sums.ffn(some.boxes), some.box, some.backbone)
+            columns = self.sums.columns(MEAN, ffn, some.box, some.backbone)
             sums = self.bounds.losses(list(columns))
             sums = np.broadcast_to(sums, (len(sums), len(some)))
             mean = sums.mean(axis=0)

@@ -1,5 +1,6 @@
 """Exact feasible frontiers from sums of parts, for any objectives and budgets of one problem."""
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
@@ -25,7 +26,7 @@ MOST_BACKBONES = 10_000_000  # combinations of depth, width and KV heads that fi
 FIRST = 20_000  # random architectures, at most, that give branch and bound its first incumbents
 STRIDES = (16, 4, 1)  # coarse grids sharpen the incumbents for the whole one
 WORTH_STRIDES = 1_000_000
-BLOCK = AT_ONCE // 8  # what is settled between two notes
+BLOCK = AT_ONCE // 2  # backbones, in boxes, that are settled between two notes
 SEED = 20_260_101
 
 
@@ -39,13 +40,15 @@ class Question:
     """Asks for a feasible frontier.
 
     Of tied members those may lack that others beat in the metrics `ties` and are no worse in any budget's. Members may lack, up
-    to all of them, that are dominated by `elsewhere`: feasible architectures of other settings, with these objectives.
+    to all of them, that are dominated by `elsewhere`: feasible architectures of other settings, with these objectives. `dense`
+    asks for those without experts to choose from.
     """
 
     objectives: tuple[Objective, ...]
     budgets: tuple[Budget, ...]
     ties: tuple[str, ...] = ()
     elsewhere: Evaluations | None = None
+    dense: bool = False
 
 
 class SumsOfParts:
@@ -127,7 +130,8 @@ class SumsOfParts:
         compared = tuple(dict.fromkeys(name for names in read for name in names))
         named = (o.name for question in questions for o in question.objectives)
         metrics = tuple(dict.fromkeys([*compared, *named, *besides]))
-        section = section_of("parts", problems[0], *(section_of("parts", problem) for problem in problems[1:]))
+        kinds = ["dense" if one.dense else "parts" for one in asked]
+        section = json.dumps([section_of(kind, problem) for kind, problem in zip(kinds, problems, strict=True)])
         page = self.checkpoint.read(section)
         wanted, effort = self._begun(asked, problems, metrics, page), Effort(**page.get("effort", {}))
         for number, sums in enumerate(self.sums[page.get("grid", 0) :], page.get("grid", 0)):
@@ -169,7 +173,7 @@ class SumsOfParts:
                 f"objectives: expected one that differs between architectures, got {named}, the same for all; add another objective"
             )
         elsewhere = question.elsewhere if objectives == question.objectives else None
-        return Question(objectives, (*question.budgets, *self.usable), question.ties, elsewhere)
+        return replace(question, objectives=objectives, budgets=(*question.budgets, *self.usable), elsewhere=elsewhere)
 
     def varies(self, metric: str) -> bool:
         """Return True if a metric depends on the architecture; a constant metric decides nothing."""
@@ -182,13 +186,18 @@ class SumsOfParts:
         good = self.problem.evaluate(self.good, metrics)
         of_random = replace(self.rated, metrics={metric: self.rated.metrics[metric] for metric in metrics})
         notes = page.get("known", [])
-        notes = notes if isinstance(notes, list) else [notes]  # one answer alone, as it was noted before
-        wanted = []
+        wanted, space = [], self.problem.space
+
+        def dense(genotypes: IntArray) -> BoolArray:
+            found: BoolArray = space.experts[genotypes[:, space.place["n_experts"]]] == 1
+            return found
+
         for number, (one, problem) in enumerate(zip(asked, problems, strict=True)):
             elsewhere = None if one.elsewhere is None else one.elsewhere.values
             evaluated = partial(_evaluated, problem, metrics)
             known = Incumbents.restored(notes[number], evaluated, elsewhere) if page else Incumbents(elsewhere)
-            wanted.append(Wanted(tuple(o.name for o in one.objectives), one.budgets, known))
+            names = tuple(o.name for o in one.objectives)
+            wanted.append(Wanted(names, one.budgets, known, dense if one.dense else None))
             for begun in () if page else (good, of_random):
                 wanted[-1].add(begun)
         return tuple(wanted)

@@ -9,9 +9,10 @@ import numpy as np
 
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
-from search_spaces.columns import SHAPE
+from search_spaces.columns import SHAPE, constant
 from search_spaces.space import SearchSpace
 
+FAN = 3  # children of a group of backbones
 SHORT = 0.7  # of the longer of two ranges, in logarithms: a shorter one is cut later
 
 
@@ -33,11 +34,12 @@ class Grid:
 
     @cached_property
     def layer_plans(self) -> IntArray:
-        """Genes of depth and layers, (s, 2): for each chosen depth every stride-th of its mixes, with the first and the last."""
+        """Genes of depth and layers, (s, 2), by layers, then depth: for each chosen depth every stride-th of its mixes, with the first and the last."""
         valid = self.space.layers_gene.valid
         mixes = [_every(np.flatnonzero(valid[depth]), self.stride) for depth in self.depths]
         depths = np.repeat(self.depths, [len(each) for each in mixes])
-        return np.stack([depths, np.concatenate(mixes)], axis=1)
+        plans = np.stack([depths, np.concatenate(mixes)], axis=1)
+        return plans[np.argsort(plans[:, 1], kind="stable")]
 
     @cached_property
     def widths(self) -> IntArray:
@@ -82,6 +84,12 @@ class Grid:
         return table
 
     @cached_property
+    def dense(self) -> BoolArray:
+        """Whether a group has no experts to choose from, (groups,)."""
+        dense: BoolArray = self.space.experts[self.group_experts[:, 0]] == 1
+        return dense
+
+    @cached_property
     def size_counts(self) -> IntArray:
         """Number of positions of expert sizes per width gene."""
         return (self.space.ffn_gene.counts + self.stride - 2) // self.stride + 1
@@ -93,12 +101,20 @@ class Grid:
 
     def ffns(self, width: IntArray, group: IntArray, expert: IntArray, size: IntArray) -> Architectures:
         """Return one-layer architectures with these FFNs, (n,), with the width's first attention."""
-        genes = self.ffn_genes(width, size)
-        experts, top_k = self.group_experts[group, expert], self.group_top_k[group]
         space, frame = self.space, np.searchsorted(self.space.frames[:, 0], width)
-        kv = space.kv_gene.nth[space.frame_heads[frame], 0]
-        whole = space.composed(frame, depth=0 * width, n_experts=experts, top_k=top_k, ffn=genes, n_kv_heads=kv)
-        return one_layer(space.architectures(whole))
+        heads = space.frame_heads[frame]
+        return Architectures.from_shape(
+            {
+                "depth": constant(1, len(width), np.int64),
+                "width": space.widths[width],
+                "head_dim": space.head_dims[space.frames[frame, 1]],
+                "n_heads": space.heads[heads],
+                "n_kv_heads": space.kv_values[heads, space.kv_gene.nth[heads, 0]],
+                "n_experts": space.experts[self.group_experts[group, expert]],
+                "top_k": space.top_ks[self.group_top_k[group]],
+                "expert_size": space.expert_sizes[width, self.ffn_genes(width, size)],
+            }
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +158,46 @@ class Backbones:
         """Return genotypes (n, g) of some backbones, each with an FFN."""
         mixer = {"depth": self.depth[rows], "layers": self.layers[rows], "n_kv_heads": self.kv[rows]}
         return space.composed(self.frame[rows], n_experts=experts, top_k=top_k, ffn=ffn, **mixer)
+
+
+@dataclass(frozen=True, eq=False)
+class DepthTree:
+    """Nodes: the backbones, then level by level groups of FAN neighbours, or fewer, that differ in depth alone.
+
+    starts: per level the first child of each group, among the nodes of the level below; first (nodes,): first child; count
+    (nodes,): children, none of a backbone; size (nodes,): backbones; roots: the last level.
+    """
+
+    starts: tuple[IntArray, ...]
+    first: IntArray
+    count: IntArray
+    size: IntArray
+    roots: IntArray
+
+    @classmethod
+    def over(cls, backbones: Backbones) -> Self:
+        """Return the tree of backbones that lie by width, frame, KV heads, layers and depth."""
+        alike = np.stack([backbones.frame, backbones.kv, backbones.layers])
+        run = np.flatnonzero((np.diff(alike, prepend=-1) != 0).any(axis=0))
+        length, below = np.diff(np.append(run, len(backbones))), 0
+        none = np.zeros_like(backbones.depth)
+        starts, first, count, size = list[IntArray](), [none], [none], [none + 1]
+        while (length > 1).any():
+            run, within = _ranges(-(-length // FAN))
+            starts.append((np.cumsum(length) - length)[run] + FAN * within)
+            first.append(below + starts[-1])
+            count.append(np.diff(np.append(starts[-1], length.sum())))
+            size.append(np.add.reduceat(size[-1], starts[-1]))
+            below, length = below + length.sum(), np.bincount(run)
+        joined, roots = np.concatenate, below + np.arange(len(length))
+        return cls(tuple(starts), joined(first), joined(count), joined(size), roots)
+
+    def reduced(self, values: FloatArray, best: np.ufunc) -> FloatArray:
+        """Return the best value of each node's backbones, (nodes,)."""
+        levels = [values]
+        for starts in self.starts:
+            levels.append(best.reduceat(levels[-1], starts))
+        return np.concatenate(levels)
 
 
 def one_layer(architectures: Architectures) -> Architectures:
@@ -201,10 +257,15 @@ class Boxes:
         size = (self.size_low, self.size_high, self.size_low, self.size_high)
         return np.tile(self.width, 4), np.tile(self.group, 4), np.concatenate(expert), np.concatenate(size)
 
+    @property
+    def spreads(self) -> tuple[FloatArray, FloatArray]:
+        """Logarithms of last by first position of experts and of sizes, each (n,)."""
+        experts = np.log((self.expert_high + 1.0) / (self.expert_low + 1.0))
+        return experts, np.log((self.size_high + 1.0) / (self.size_low + 1.0))
+
     def halves(self) -> tuple[Self, IntArray]:
         """Return every box cut in two along each range that is long enough, and the index of the original box."""
-        experts = np.log((self.expert_high + 1.0) / (self.expert_low + 1.0))
-        sizes = np.log((self.size_high + 1.0) / (self.size_low + 1.0))
+        experts, sizes = self.spreads
         boxes, source = self._cut(2, 3, experts >= SHORT * sizes)
         boxes, again = boxes._cut(4, 5, (sizes >= SHORT * experts)[source])
         return boxes, source[again]
@@ -227,7 +288,7 @@ def _middle(low: IntArray, high: IntArray) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """Pairs of a box (row of `boxes`, ascending) and a backbone, columns (n,).
+    """Pairs of a box (row of `boxes`, ascending) and a backbone, or a node of their tree, columns (n,).
 
     `around` holds the best shares (bounds, 2, boxes) of what each box was cut from, if from anything:
     those of the box can only be worse.
@@ -242,14 +303,21 @@ class Items:
         return len(self.box)
 
     @classmethod
-    def everything(cls, grid: Grid, backbones: Backbones, size: int) -> Iterator[Self]:
-        """Yield every FFN of the grid with every backbone of its width, in runs of about `size` items."""
-        boxes = Boxes.whole(grid)
-        start = np.searchsorted(backbones.width, boxes.width)
-        count = np.searchsorted(backbones.width, boxes.width, side="right") - start
-        for first, last in _runs(np.cumsum(count), size):
-            box, within = _ranges(count[first:last])
-            yield cls(boxes[first:last], box, start[first:last][box] + within)
+    def everything(cls, grid: Grid, backbones: Backbones, size: int, tree: DepthTree | None = None) -> Iterator[Self]:
+        """Yield every FFN of the grid with every backbone of its width, or their tree's roots, in runs of about `size` backbones."""
+        boxes, nodes = Boxes.whole(grid), np.arange(len(backbones)) if tree is None else tree.roots
+        ends = np.append(0, np.cumsum(np.ones_like(nodes) if tree is None else tree.size[nodes]))
+        width = backbones.width[ends[:-1]]
+        start, stop = (np.searchsorted(width, boxes.width, side=side) for side in ("left", "right"))
+        for first, last in _runs(np.cumsum(ends[stop] - ends[start]), size):
+            box, within = _ranges((stop - start)[first:last])
+            yield cls(boxes[first:last], box, nodes[start[first:last][box] + within])
+
+    def opened(self, tree: DepthTree, rows: BoolArray) -> tuple[Self, BoolArray]:
+        """Return the items with the children of the chosen ones' nodes in their place, and which those are."""
+        item, within = _ranges(np.where(rows, tree.count[self.backbone], 1))
+        node, fresh = self.backbone[item], rows[item]
+        return replace(self, box=self.box[item], backbone=np.where(fresh, tree.first[node] + within, node)), fresh
 
     def kept(self, rows: BoolArray | IntArray | slice) -> Self:
         """Return the chosen items."""

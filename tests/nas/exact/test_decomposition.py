@@ -20,7 +20,7 @@ from nas.exact.decomposition.dominance_lookup import SLACK, Bins, Table, ordered
 from nas.exact.decomposition.frontier import SumsOfParts
 from nas.exact.decomposition.grid import Backbones, Grid, Items
 from nas.problem.evaluations import Evaluations, frontier_rows
-from nas.problem.objective import Budget, Objective, built_in
+from nas.problem.objective import EXTRAPOLATION, Budget, Objective, built_in
 from nas.problem.problem import Problem
 from nas.search.assembly import assemble
 from objectives import counts
@@ -324,3 +324,20 @@ def test_blocks_are_made_one_by_one_and_hold_everything_once() -> None:
     }
     assert len(pairs) == total
     assert all((backbones.width[block.backbone] == block.boxes.width[block.box]).all() for block in blocks)
+
+
+def test_a_group_of_depths_is_no_worse_than_what_is_in_it() -> None:
+    problem = assemble({"space": "fine", "law": "evidence", "algo": "exact"}, {}).problem
+    metrics = (*metrics_of(problem), EXTRAPOLATION)
+    sums = AdditiveBounds.for_metrics(problem, Grid(problem.space, 16), metrics)
+    everything = next(Items.everything(sums.grid, sums.backbones, 10**6, sums.tree))
+    box, size = everything.boxes, everything.boxes.size_high
+    small = replace(everything, boxes=replace(box, expert_high=box.expert_low, size_low=size // 2, size_high=size // 2))
+    ffn = sums.ffn(small.boxes)
+    inside, fresh = small.opened(sums.tree, sums.tree.count[small.backbone] > 0)
+    group = np.repeat(np.arange(len(small)), np.maximum(sums.tree.count[small.backbone], 1))
+    assert fresh.all()
+    for metric in metrics:
+        best = sums.values(metric, ffn, small.box, small.backbone)[group]
+        members = sums.values(metric, ffn, inside.box, inside.backbone)
+        assert (best <= members + 1e-12 * np.abs(members)).all(), metric
