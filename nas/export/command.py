@@ -160,8 +160,8 @@ def prepare(request: ExportRequest, source: Path) -> Export:
         with _typed():
             own = scenario.of_design(exported[i : i + 1])
         workload = Workload(own.batch, own.input_tokens, own.output_tokens)
-        how = (tokenizer, recipe, workload, request.weights, request.seed, gguf, served_as(own))
-        model = Model(name, folder, exported[i : i + 1], *how)
+        how = (tokenizer, recipe, workload, request.weights, request.seed, gguf)
+        model = Model(name, folder, exported[i : i + 1], *how, own.precision.name, served_as(own))
         refused += _impossible(model, stacks)
         models.append(model)
     if refused:
@@ -234,6 +234,8 @@ def _impossible(model: Model, stacks: tuple[str, ...]) -> list[str]:
         for name in stacks:
             refuse_weights_without_head(model.served, name, weights=model.weights)
             refuse_stack(model.architecture, name)
+            if hasattr(one := stack(name), "refuse"):
+                one.refuse(model)
         refuse_larger(model.tokenizer, model.column("vocabulary"))
     except UsageError as error:
         return [f"{model.id}: {error}"]

@@ -133,7 +133,8 @@ class Workload:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A candidate as the stacks write it: one architecture (n = 1) with a vocabulary; `gguf`: the weight format of that file."""
+    """A candidate as the stacks write it: one architecture (n = 1) with a vocabulary; `gguf`: the weight format of that
+    file, `precision`: that in which times are predicted."""
 
     id: str
     folder: str
@@ -144,6 +145,7 @@ class Model:
     weights: bool = False
     seed: int = 0
     gguf: str = "f16"
+    precision: str = ""
     served: Served = field(default_factory=Served)
 
     @property

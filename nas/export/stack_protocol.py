@@ -44,7 +44,11 @@ class Stack(Protocol):
         """The fields that `read` must return."""
 
     def read(self, folder: Path) -> dict[str, Any]:
-        """Every field, parsed back from the written files; ValueError where they are none."""
+        """Every field, parsed back from the written files; ValueError where they are none.
+
+        A stack may also have `refuse(model)`, which raises UsageError for what it does not take, and `loaded(model, folder)`, which
+        returns the fields in place of `read` as the stack's own program finds them.
+        """
 
 
 def stack_names(given: str, where: str = "to") -> tuple[str, ...]:
@@ -104,8 +108,10 @@ class _Foreign:
         self.module, self.whose = module, whose
 
     def __getattr__(self, what: str) -> Callable[..., Any]:
+        function = getattr(self.module, what)
+
         def called(*arguments: Any) -> Any:
             with naming_user_code(self.whose, what, self.module):
-                return getattr(self.module, what)(*arguments)
+                return function(*arguments)
 
         return called

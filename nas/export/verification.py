@@ -85,8 +85,8 @@ def findings(folder: Path, written: Written, typed: Sequence[str] = ()) -> list[
         except UsageError as error:
             results.append(Finding(identity, PIVOT, 0, [str(error)]))
             continue
-        how = (written.recipe, workload, written.weights, written.seed, written.gguf, served)
-        model = Model(identity, place, architectures[i : i + 1], tokenizer, *how)
+        how = (written.recipe, workload, written.weights, written.seed, written.gguf)
+        model = Model(identity, place, architectures[i : i + 1], tokenizer, *how, served=served)
         results += [_checked(model, name, folder / place / shown(name)) for name in (*written.stacks, *typed)]
     return results
 
@@ -94,7 +94,8 @@ def findings(folder: Path, written: Written, typed: Sequence[str] = ()) -> list[
 def _checked(model: Model, name: str, place: Path) -> Finding:
     """One stack's files read back; whatever they hold is a finding, never a traceback."""
     try:
-        wanted, got = stack(name).fields(model), stack(name).read(place)
+        one = stack(name)
+        wanted, got = one.fields(model), one.loaded(model, place) if hasattr(one, "loaded") else one.read(place)
         faults = differences(wanted, got)
         if name == PIVOT:
             faults += _counts(model, place)

@@ -104,10 +104,16 @@ class Worker:
         self.err.close()
 
 
-def run_worker(command: Sequence[str], job: Mapping[str, Any], timeout: float, memory_gb: float | None) -> Answer:
+def run_worker(
+    command: Sequence[str],
+    job: Mapping[str, Any],
+    timeout: float,
+    memory_gb: float | None,
+    parse: Callable[[str], dict[str, Any] | None] | None = None,
+) -> Answer:
     """Run a worker on a job to its end; its process group is gone when this returns, and when this process is killed."""
     try:
-        worker = Worker(command, job, memory_gb)
+        worker = Worker(command, job, memory_gb, parse)
     except OSError as error:
         return Answer("crashed", {}, f"{sys.executable}: {error.strerror}", 0.0)
     late = True
@@ -149,12 +155,21 @@ def _reason(err: str) -> str:
     return next(iter(FAULT.findall(err)), last) if "root cause above" in last else last
 
 
-def parsed(out: str) -> dict[str, Any] | None:
-    """The result on the last line, or None where there is none: positive finite times, as many of each phase."""
+def answer_of(out: str) -> dict[str, Any] | None:
+    """The JSON object on the last line, or None where there is none."""
     try:
         content = outside.parsed(out.splitlines()[-1])
+    except (IndexError, ValueError):
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def parsed(out: str) -> dict[str, Any] | None:
+    """The result on the last line, or None where there is none: positive finite times, as many of each phase."""
+    content = answer_of(out) or {}
+    try:
         times = [[float(t) for t in content[name]] for name in NUMBERS]
-    except (IndexError, ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError):
         return None
     sound = (
         all(times)

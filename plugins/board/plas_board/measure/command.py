@@ -28,7 +28,7 @@ from plas_board.measure.designs import designs_to_measure
 from plas_board.measure.machine import PRECISIONS, busy_cores, measure_hardware
 from plas_board.measure.request import MeasureRequest
 from plas_board.measure.results import TIMES, refuse_share, request_times, share, times
-from plas_board.measure.session import Plan, measure, workload
+from plas_board.measure.session import Plan, by_file, measure, workload
 from search_spaces.arrays import FloatArray
 
 REASONS = 3  # of failures, shown
@@ -82,7 +82,7 @@ def carry_out(request: MeasureRequest) -> None:
     parts: list[Part] = []
     if request.share is not None:
         parts += share(request.share, plan.candidates, record.lines, plan.settings)
-    for model in map(baseline, request.models if request.backend != "llama-bench" else ()):
+    for model in map(baseline, () if by_file(request.backend) else request.models):
         if window := windowed(model.architecture):
             parts.append(f"{model.label}. {window}; it was built and measured with full attention in every layer")
     resolved = recorded_study(request.source)
@@ -155,7 +155,7 @@ def plan_of(request: MeasureRequest) -> Plan:
         settings["power"] = meter
     return Plan(
         designs_to_measure(
-            request.source, request.how, request.models, request.vocabulary, files=request.backend == "llama-bench"
+            request.source, request.how, request.models, request.vocabulary, files=by_file(request.backend)
         ),
         settings,
         request.out,

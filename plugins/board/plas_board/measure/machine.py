@@ -17,6 +17,7 @@ from nas.record.process import run_worker
 from objectives import outside
 from objectives.device import Device
 from plas_board.measure.workers.llama_bench_worker import busy_s
+from plas_stacks.engine import WORKER, engines
 
 SECONDS = 2.0  # of each kind of product
 IMPLAUSIBLE = 0.5  # of the best of half and single precision: slower INT8 is no property of a machine
@@ -24,12 +25,14 @@ LOOK_S = 0.25
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 WORKERS = Path(__file__).parent / "workers"
 SCRIPTS = {"torch": "torch_worker.py", "vllm": "vllm_worker.py", "llama-bench": "llama_bench_worker.py"}
+SCRIPTS |= dict.fromkeys(engines(), str(WORKER))
 PRECISIONS = {  # of each backend, the first where none is asked for
     "torch": ("fp32", "bf16", "fp16"),
     "vllm": ("fp16", "bf16", "fp32"),
     "llama-bench": ("f16", "q8_0", "q6_k", "q5_k_m", "q4_k_m", "q4_0", "mxfp4"),
+    **{name: engine.formats for name, engine in engines().items()},
 }
-MODULES = {"torch": "torch", "vllm": "vllm"}
+MODULES = {"torch": "torch", "vllm": "vllm", **{name: engine.module for name, engine in engines().items()}}
 MISSING = 77  # exit code of a Python that lacks the module
 PROBE = f"import importlib.util, sys; sys.exit({MISSING} * (importlib.util.find_spec(sys.argv[1]) is None))"
 PATIENCE_S = 60.0

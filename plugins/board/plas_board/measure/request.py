@@ -23,12 +23,14 @@ class MeasureRequest:
     input_tokens: Annotated[int | None, flag_of("input_tokens")] = None
     output_tokens: Annotated[int | None, flag_of("output_tokens")] = None
     hardware: Annotated[bool, Flag("--hardware", "This machine's sustained rates as a device file.", WHAT)] = False
-    backend: Annotated[str, Flag("--backend", "torch, vllm or llama-bench.", PLACE)] = "torch"
+    backend: Annotated[
+        str, Flag("--backend", "torch, vllm, llama-bench, or an engine that export --to takes.", PLACE)
+    ] = "torch"
     interpreter: Annotated[
         str | None, Flag("--interpreter", "Python that has the engine, or the llama-bench program.", PLACE)
     ] = None
     files: Annotated[
-        Path | None, Flag("--models", "Folder of <id>.gguf for llama-bench.", PLACE, needs="--backend llama-bench")
+        Path | None, Flag("--models", "Folder of <id>.gguf for llama-bench, or of an export.", PLACE, needs="--backend")
     ] = None
     device: Annotated[str, Flag("--device", "Name of this device in the CSV.", PLACE)] = ""
     torch_device: Annotated[str, Flag("--torch-device", "cpu or cuda.", PLACE, needs="--backend torch")] = "cpu"
@@ -38,7 +40,11 @@ class MeasureRequest:
     power: Annotated[str, Flag("--power", "Meter energy: auto, none, rapl, nvidia-smi, tegrastats.", PLACE)] = "auto"
     precision: Annotated[
         str | None,
-        Flag("--precision", "fp32, bf16, fp16; of GGUF files f16, q8_0, q6_k, q5_k_m, q4_k_m, q4_0, mxfp4.", PLACE),
+        Flag(
+            "--precision",
+            "fp32, bf16, fp16, int8, int4; of GGUF files f16, q8_0, q6_k, q5_k_m, q4_k_m, q4_0, mxfp4.",
+            PLACE,
+        ),
     ] = None
     threads: Annotated[int, Flag("--threads", "Threads; 0: one per core.", PLACE, least=0)] = 0
     rounds: Annotated[int, Flag("--rounds", "Processes per candidate, interleaved.", HOW, least=1)] = 3

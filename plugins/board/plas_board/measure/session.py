@@ -9,6 +9,7 @@ from typing import Any
 
 from nas.answer.carried_study import recorded_study
 from nas.errors import UsageError
+from nas.export.stack_protocol import shown
 from nas.files.tables import write
 from nas.record.folder import locked
 from nas.record.jsonl_log import SETTINGS, Record, own_folder
@@ -17,6 +18,7 @@ from nas.study.study_laws import recorded_lengths
 from plas_board.measure.machine import SCRIPTS, WORKERS, batched_bench, machine, refuse_missing
 from plas_board.measure.power import Readings, metered
 from plas_board.measure.results import measured_csv
+from plas_stacks.engine import engines
 
 
 @dataclass(frozen=True)
@@ -45,15 +47,27 @@ def command(plan: Plan) -> list[str]:
     return [python, str(WORKERS / SCRIPTS[backend])]
 
 
+def by_file(backend: str) -> bool:
+    """Whether a backend measures files of an export, whatever their layers."""
+    return backend == "llama-bench" or backend in engines()
+
+
 def job(plan: Plan, name: str) -> dict[str, Any]:
     """A worker's job for one candidate."""
     extra: dict[str, Any] = {}
-    if plan.settings["backend"] == "llama-bench":
-        if plan.models is None:
-            raise UsageError(
-                "--models: expected the folder of <id>.gguf files for llama-bench, got nothing; "
-                "name it, or an export with --to llama-bench --weights"
-            )
+    backend = plan.settings["backend"]
+    if plan.models is None and by_file(backend):
+        files = "<id>.gguf files" if backend == "llama-bench" else "an export"
+        raise UsageError(
+            f"--models: expected the folder of {files} for {backend}, got nothing; "
+            f"name it, or an export with --to {backend} --weights"
+        )
+    if plan.models is not None and backend in engines():
+        engine = engines()[backend]
+        if plan.settings["batch"] > 1:
+            raise UsageError(f"--batch: expected 1 for {backend}, got {plan.settings['batch']}; correct it")
+        extra = engine.job("measure", file=str(plan.models / name / shown(backend) / engine.file))
+    if plan.models is not None and backend == "llama-bench":
         exported = plan.models / name / "llama-bench" / "model.gguf"
         extra = {
             "program": plan.interpreter,

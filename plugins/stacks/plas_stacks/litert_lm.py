@@ -1,0 +1,13 @@
+"""LiteRT-LM: a .litertlm file by litert-torch, with random weights (--weights); inference on phones."""
+
+from plas_stacks.engine import Engine
+
+ENGINE = Engine(
+    name="litert_lm",
+    label="LiteRT-LM",
+    packages=("litert-torch", "litert-lm"),
+    module="litert_lm",
+    file="model.litertlm",
+    classes=("Qwen3ForCausalLM",),
+    tolerance={"fp32": 1e-3, "int8": 0.1, "int4": 0.5},
+)

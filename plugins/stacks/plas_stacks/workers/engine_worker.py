@@ -1,0 +1,100 @@
+"""Convert, check or time a model in one engine; run by the Python that has it.
+
+Reads a job as JSON from standard input and prints one line of JSON. `<engine>_worker.py` beside it says how an engine does it:
+`convert(job)` writes `file` from the Hugging Face folder `hf` in `precision`, `parameters(job)` counts those of `file`, `load(job)` opens
+it for `threads` and `tokens` at most, `first_logits(loaded, ids)` are those after a prompt, `generate(loaded, ids, n)` tokens, and
+`repetition(loaded, job)` the milliseconds of one prefill and of the mean decode step after it.
+"""
+
+import importlib
+import json
+import os
+import sys
+import time
+from importlib.metadata import version
+
+PROMPT, MOST, NEW = 8, 128, 16  # ids that are read in a check, room for them, tokens that are generated
+
+
+def memory(name):
+    """Bytes of this process by their name in Linux: VmRSS held now, VmHWM at most so far; 0 where the system does not say."""
+    try:
+        with open("/proc/self/status", encoding="ascii") as file:
+            return next((1024 * int(line.split()[1]) for line in file if line.startswith(name)), 0)
+    except OSError:
+        return 0
+
+
+def hf_logits(folder, ids):
+    """Logits of transformers' own model after a prompt, in single precision."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    with torch.inference_mode():
+        model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+        return model(torch.tensor([ids])).logits[0, -1].tolist()
+
+
+def convert(engine, job):
+    """Write the file."""
+    engine.convert(job)
+    return {"bytes": os.path.getsize(job["file"])}
+
+
+def check(engine, job):
+    """Parameters in the file, tokens that it generates, and how far its first logits are from transformers', by their spread."""
+    ids = [(7 * i + 3) % job["vocabulary"] for i in range(PROMPT)]
+    loaded = engine.load(job | {"threads": 1, "tokens": MOST})
+    ours, theirs = engine.first_logits(loaded, ids), hf_logits(job["hf"], ids)
+    mean = sum(theirs) / len(theirs)
+    spread = sum((b - mean) ** 2 for b in theirs) ** 0.5
+    return {
+        "parameters": engine.parameters(job),
+        "generated": len(engine.generate(loaded, ids, NEW)),
+        "difference": sum((a - b) ** 2 for a, b in zip(ours, theirs, strict=True)) ** 0.5 / spread,
+    }
+
+
+def measure(engine, job):
+    """Warm up, then repeat; everything the record keeps."""
+    with open(os.path.join(os.path.dirname(job["file"]), "engine.json"), encoding="utf-8") as file:
+        written = json.load(file)["precision"]
+    if written != job["precision"]:
+        raise SystemExit(f"{job['file']}: expected a file in {job['precision']}, got {written}; correct --precision")
+    base = memory("VmRSS")
+    loaded = engine.load(job | {"tokens": job["input_tokens"] + job["output_tokens"]})
+    for _ in range(job["warmup"]):
+        engine.repetition(loaded, job)
+    wall, cpu = time.perf_counter(), time.process_time()
+    samples, requests = [], []
+    for _ in range(job["repetitions"]):
+        begin = time.monotonic()
+        samples.append(engine.repetition(loaded, job))
+        requests.append((begin, time.monotonic()))
+    return {
+        "requests_s": requests,
+        "prefill_ms": [prefill for prefill, _ in samples],
+        "decode_ms": [decode for _, decode in samples],
+        "wall_s": time.perf_counter() - wall,
+        "cpu_s": time.process_time() - cpu,
+        "threads": job["threads"],
+        "base_bytes": base,
+        "peak_bytes": memory("VmHWM"),
+    }
+
+
+if __name__ == "__main__":
+    # engines and converters print to standard output
+    answer = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    job = json.load(sys.stdin)
+    engine = importlib.import_module(f"{job['engine']}_worker")
+    content = {"convert": convert, "check": check, "measure": measure}[job["task"]](engine, job)
+    versions = {name: version(name) for name in job["packages"]}
+    answer.write(
+        "\n"
+        + json.dumps(content | {"engine": f"{job['label']} {versions[job['packages'][-1]]}", "versions": versions})
+        + "\n"
+    )
+    answer.flush()
+    os._exit(0)  # some engines fail while Python ends
