@@ -55,7 +55,8 @@ class Engine:
 
     def job(self, task: str, **further: Any) -> dict[str, Any]:
         """A job of the worker."""
-        return {"task": task, "engine": self.name, "label": self.label, "packages": self.packages, **further}
+        own = {"engine": self.name, "label": self.label, "packages": self.packages, "module": self.module}
+        return {"task": task, **own, **further}
 
     def run(self, job: Mapping[str, Any]) -> dict[str, Any]:
         """The worker's answer.

@@ -32,7 +32,11 @@ PRECISIONS = {  # of each backend, the first where none is asked for
     "llama-bench": ("f16", "q8_0", "q6_k", "q5_k_m", "q4_k_m", "q4_0", "mxfp4"),
     **{name: engine.formats for name, engine in engines().items()},
 }
-MODULES = {"torch": "torch", "vllm": "vllm", **{name: engine.module for name, engine in engines().items()}}
+MODULES = {
+    "torch": "torch",
+    "vllm": "vllm",
+    **{name: engine.module.partition(".")[0] for name, engine in engines().items()},
+}
 MISSING = 77  # exit code of a Python that lacks the module
 PROBE = f"import importlib.util, sys; sys.exit({MISSING} * (importlib.util.find_spec(sys.argv[1]) is None))"
 PATIENCE_S = 60.0

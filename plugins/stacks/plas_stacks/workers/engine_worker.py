@@ -1,9 +1,10 @@
 """Convert, check or time a model in one engine; run by the Python that has it.
 
 Reads a job as JSON from standard input and prints one line of JSON. `<engine>_worker.py` beside it says how an engine does it:
-`convert(job)` writes `file` from the Hugging Face folder `hf` in `precision`, `parameters(job)` counts those of `file`, `load(job)` opens
-it for `threads` and `tokens` at most, `first_logits(loaded, ids)` are those after a prompt, `generate(loaded, ids, n)` tokens, and
-`repetition(loaded, job)` the milliseconds of one prefill and of the mean decode step after it.
+`convert(job)` writes `file` from the Hugging Face folder `hf` in the format `precision`, `matrices(job)` counts the elements of matrices in
+it, `first_logits(job, ids)` are those after a prompt, `load(job)` opens it for `threads`, `input_tokens` and `output_tokens`,
+`generated(loaded, job)` counts tokens that it generates, and `repetition(loaded, job)` gives the milliseconds of one prefill and of the
+mean decode step after it.
 """
 
 import importlib
@@ -13,7 +14,7 @@ import sys
 import time
 from importlib.metadata import version
 
-PROMPT, MOST, NEW = 8, 128, 16  # ids that are read in a check, room for them, tokens that are generated
+PROMPT, NEW = 8, 16  # tokens that are read in a check, and generated
 
 
 def memory(name):
@@ -25,16 +26,6 @@ def memory(name):
         return 0
 
 
-def hf_logits(folder, ids):
-    """Logits of transformers' own model after a prompt, in single precision."""
-    import torch
-    from transformers import AutoModelForCausalLM
-
-    with torch.inference_mode():
-        model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
-        return model(torch.tensor([ids])).logits[0, -1].tolist()
-
-
 def convert(engine, job):
     """Write the file."""
     engine.convert(job)
@@ -42,16 +33,23 @@ def convert(engine, job):
 
 
 def check(engine, job):
-    """Parameters in the file, tokens that it generates, and how far its first logits are from transformers', by their spread."""
+    """Parameters of the file, tokens that it generates, and how far its first logits are from transformers', by their spread.
+
+    Vectors are counted as transformers has them: converters fold norms into matrices, or store equal ones once.
+    """
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    job |= {"threads": 1, "input_tokens": PROMPT, "output_tokens": NEW}
     ids = [(7 * i + 3) % job["vocabulary"] for i in range(PROMPT)]
-    loaded = engine.load(job | {"threads": 1, "tokens": MOST})
-    ours, theirs = engine.first_logits(loaded, ids), hf_logits(job["hf"], ids)
-    mean = sum(theirs) / len(theirs)
-    spread = sum((b - mean) ** 2 for b in theirs) ** 0.5
+    with torch.inference_mode():
+        model = AutoModelForCausalLM.from_pretrained(job["hf"], dtype=torch.float32).eval()
+        theirs = model(torch.tensor([ids])).logits[0, -1]
+    ours = torch.tensor(engine.first_logits(job, ids))
     return {
-        "parameters": engine.parameters(job),
-        "generated": len(engine.generate(loaded, ids, NEW)),
-        "difference": sum((a - b) ** 2 for a, b in zip(ours, theirs, strict=True)) ** 0.5 / spread,
+        "parameters": sum(p.numel() for p in model.parameters() if p.ndim < 2) + engine.matrices(job),
+        "generated": engine.generated(engine.load(job), job),
+        "difference": float((ours - theirs).norm() / (theirs - theirs.mean()).norm()),
     }
 
 
@@ -61,8 +59,9 @@ def measure(engine, job):
         written = json.load(file)["precision"]
     if written != job["precision"]:
         raise SystemExit(f"{job['file']}: expected a file in {job['precision']}, got {written}; correct --precision")
+    importlib.import_module(job["module"])
     base = memory("VmRSS")
-    loaded = engine.load(job | {"tokens": job["input_tokens"] + job["output_tokens"]})
+    loaded = engine.load(job)
     for _ in range(job["warmup"]):
         engine.repetition(loaded, job)
     wall, cpu = time.perf_counter(), time.process_time()
@@ -88,6 +87,7 @@ if __name__ == "__main__":
     answer = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     job = json.load(sys.stdin)
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # Python may be told to leave it out
     engine = importlib.import_module(f"{job['engine']}_worker")
     content = {"convert": convert, "check": check, "measure": measure}[job["task"]](engine, job)
     versions = {name: version(name) for name in job["packages"]}
