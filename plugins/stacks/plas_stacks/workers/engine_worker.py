@@ -55,6 +55,8 @@ def check(engine, job):
 
 def measure(engine, job):
     """Warm up, then repeat; everything the record keeps."""
+    if not os.path.isfile(job["file"]):
+        raise SystemExit(f"{job['file']}: expected a file of export --to {job['engine']}, got none; export it there")
     with open(os.path.join(os.path.dirname(job["file"]), "engine.json"), encoding="utf-8") as file:
         written = json.load(file)["precision"]
     if written != job["precision"]:

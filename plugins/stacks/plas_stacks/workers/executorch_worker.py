@@ -105,11 +105,12 @@ def load(job):
 
 def generated(loaded, job):
     """Tokens after the prompt, each the most probable one."""
-    (method, ids), tokens = loaded, []
-    for number in range(job["output_tokens"]):
-        logits = step(method, tokens[-1:] or ids, len(ids) + number - 1 if tokens else 0)
-        tokens.append(int(logits.argmax()))
-    return len(tokens)
+    method, ids = loaded
+    logits, count = step(method, ids, 0), 1
+    while count < job["output_tokens"]:
+        logits = step(method, [int(logits.argmax())], len(ids) + count - 1)
+        count += 1
+    return count
 
 
 def repetition(loaded, job):
