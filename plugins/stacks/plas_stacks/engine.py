@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nas.errors import PlasError, UsageError
-from nas.export.families import family_of
+from nas.export.families import FULL, family_of, mixers
 from nas.export.launch_list import FILE
 from nas.export.model import Model
 from nas.export.stack_files import PIVOT_PATH
@@ -17,6 +17,7 @@ from nas.export.stack_protocol import shown
 from nas.record.process import answer_of, run_worker
 from objectives import counts, outside
 from objectives.plugins import bundled, version_of
+from search_spaces.mixes import in_words
 
 WORKER = Path(__file__).parent / "workers" / "engine_worker.py"
 RECORD = "engine.json"
@@ -31,7 +32,7 @@ class Engine:
     """An engine that converts Hugging Face folders; the extra of its name installs it beside PLAS.
 
     packages: distributions, the converter's first, the runtime's last. module: what the runtime is imported as. file: what is written.
-    classes: those of transformers that it was seen to convert and run right. tolerance: formats of weights, the first where the study's
+    classes: those of transformers that it was seen to convert and run right; kinds: of layers beside full attention. tolerance: formats of weights, the first where the study's
     is none of them, and how far first logits may be from transformers', as a share of their spread.
     """
 
@@ -41,6 +42,7 @@ class Engine:
     module: str
     file: str
     classes: tuple[str, ...]
+    kinds: tuple[str, ...]
     tolerance: Mapping[str, float]
 
     @property
@@ -81,10 +83,11 @@ class Engine:
         converter, version = self.packages[0], version_of(self.packages[0])
         if version == MISSING:
             raise UsageError(f"{shown(self.name)}: expected {converter} beside PLAS, got none; {self.install}")
-        if name not in self.classes:
+        if name not in self.classes or not set(mixers(model.architecture)) <= {*self.kinds}:
+            more = f" with {experts} experts" * (experts > 1) or f", {in_words(model.architecture)[0]}"
             raise UsageError(
-                f"{shown(self.name)}: expected {', '.join(self.classes)}, which {converter} {version} converts, got {name}"
-                f"{f' with {experts} experts' * (experts > 1)}; leave out the stack or the candidate"
+                f"{shown(self.name)}: expected {', '.join(self.classes)} with layers of {' or '.join((FULL, *self.kinds))} attention, which "
+                f"{converter} {version} converts, got {name}{more}; leave out the stack or the candidate"
             )
         if not model.weights:
             raise UsageError(f"{shown(self.name)}: expected --weights, which {converter} converts, got none; add it")
@@ -121,10 +124,12 @@ class Engine:
         """Everything that `loaded` must return."""
         return {"parameters": int(counts.total(model.architecture)[0]), "generated": GENERATED, "first_logits": AS_HF}
 
-    def read(self, folder: Path) -> dict[str, Any]:
-        """The format and versions of the conversion; what the file holds is `loaded`'s."""
+    def conversion(self, folder: Path) -> dict[str, Any]:
+        """Its format and versions; what the file holds is `loaded`'s."""
         record: dict[str, Any] = outside.json_of(folder / RECORD, outside.MB)
         return record
+
+    read = conversion
 
     def loaded(self, model: Model, folder: Path) -> dict[str, Any]:
         """Parameters, tokens generated and first logits of the file in the engine.
@@ -132,7 +137,7 @@ class Engine:
         Raises:
             PlasError: it cannot be loaded.
         """
-        written = self.read(folder)["precision"]
+        written = self.conversion(folder)["precision"]
         where = {"hf": str(folder.parent / PIVOT_PATH), "file": str(folder / self.file)}
         answer = self.run(self.job("check", precision=written, vocabulary=model.tokenizer.size, **where))
         close = answer["difference"] <= self.tolerance[written]

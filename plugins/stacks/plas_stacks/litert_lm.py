@@ -8,6 +8,7 @@ ENGINE = Engine(
     packages=("litert-torch", "litert-lm"),
     module="litert_lm",
     file="model.litertlm",
-    classes=("Qwen3ForCausalLM",),
+    classes=("Qwen3ForCausalLM", "Qwen2ForCausalLM", "LlamaForCausalLM"),
+    kinds=(),
     tolerance={"fp32": 1e-3, "int8": 0.1, "int4": 0.5},
 )

@@ -18,7 +18,8 @@ from nas.study.entry_points import shipped
 Inside = Callable[..., Any]
 Exported = Callable[..., Model]
 ROWS = "id,depth,width,n_kv_heads,n_experts,top_k,expert_size\na,4,768,1,1,1,768\nb,8,1024,2,4,1,512\nc,16,1536,4,1,1,3072\n"
-EVERY = ",".join(shown(name) for name in shipped("stacks"))
+STACKS = [name for name in shipped("stacks") if not hasattr(stack(name), "loaded")]  # engines need Pythons of their own
+EVERY = ",".join(map(shown, STACKS))
 
 
 @pytest.fixture
@@ -34,9 +35,9 @@ def export(commands: Any, inside: Inside) -> Path:
 def test_the_page(export: Path) -> None:
     """README.md names every candidate, every stack with its command, and what to know before."""
     page = (export / "README.md").read_text()
-    for name in shipped("stacks"):
+    for name in STACKS:
         assert f"**{shown(name)}**" in page
-    assert page.count("```bash\ncd a\n") == len(shipped("stacks"))
+    assert page.count("```bash\ncd a\n") == len(STACKS)
     assert all(f"| `{name}` | {name} |" in page for name in "abc")
     assert "plas calibrate . --device DEVICE" in page
     assert "leave out embedding and LM head" in page

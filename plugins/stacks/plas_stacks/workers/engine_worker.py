@@ -14,7 +14,7 @@ import sys
 import time
 from importlib.metadata import version
 
-PROMPT, NEW = 8, 16  # tokens that are read in a check, and generated
+PROMPT, NEW = 32, 16  # tokens that are read in a check, and generated
 
 
 def memory(name):

@@ -8,10 +8,11 @@ from math import prod
 
 BITS = {"int8": 8, "int4": 4}
 GROUP = 32  # weights of a row that share a scale
+LEAST = 64  # tokens of the cache
 
 
 def convert(job):
-    """Write the file, with a cache of the workload's tokens and prompts of any length in it; a tied embedding is stored beside the head."""
+    """Write the file, with a cache of the workload's tokens and prompts of any length; a tied embedding is stored beside the head."""
     import torch
     from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
     from executorch.exir import EdgeCompileConfig, to_edge_transform_and_lower
@@ -19,12 +20,13 @@ def convert(job):
     from transformers.integrations.executorch import TorchExportableModuleForDecoderOnlyLM
 
     model = AutoModelForCausalLM.from_pretrained(job["hf"], dtype=torch.float32, attn_implementation="sdpa").eval()
-    room = {"batch_size": 1, "max_cache_len": job["tokens"]}
-    static = {"use_cache": True, "cache_implementation": "static", "max_length": job["tokens"]}
+    most = max(job["tokens"], LEAST)
+    room = {"batch_size": 1, "max_cache_len": most}
+    static = {"use_cache": True, "cache_implementation": "static", "max_length": most}
     model.generation_config = GenerationConfig(**static, cache_config=room)
     if job["precision"] in BITS:
         quantise(model, BITS[job["precision"]])
-    ids, length = torch.zeros((1, 3), dtype=torch.long), torch.export.Dim("length", min=1, max=job["tokens"] - 1)
+    ids, length = torch.zeros((1, 3), dtype=torch.long), torch.export.Dim("length", min=1, max=most - 1)
     shapes = {"input_ids": {1: length}, "cache_position": {0: length}}
     exportable = TorchExportableModuleForDecoderOnlyLM(model, **room)
     exported = exportable.export(input_ids=ids, cache_position=torch.arange(3), dynamic_shapes=shapes, strict=True)
