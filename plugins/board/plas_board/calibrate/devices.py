@@ -64,9 +64,9 @@ GPU = re.compile(
     r"\b(?:geforce|rtx|gtx|radeon|quadro|tesla|arc|adreno|mali|(?:cuda|mtl|vulkan|rocm|sycl)\d*|metal|mlx|hip|opencl|i?gpu)\b"
 )
 NPU = re.compile(r"\b(?:npu\d*|htp\d*|hexagon|genie|qnn|rkllm|rknn|xdna\d?|fastflowlm|flm)\b")
-PROCESSOR = re.compile(
-    r"^cpu$|\b(?:ryzen [3579]|ryzen threadripper|epyc|xeon|core i\d|core ultra|cortex|armv\d|processor)\b"
-)
+CPU = re.compile(r"\b(?:cpu|cortex|armv\d)\b")
+PROCESSOR = re.compile(r"\b(?:ryzen [3579]|ryzen threadripper|epyc|xeon|core i\d|core ultra|cortex|armv\d|processor)\b")
+UNITS = {"server_gpu": "gpu", "soc": "gpu"}  # what computes in a class of chips that has not its name
 LONGEST_HEADING = 120  # characters, above which a line is a sentence
 MEMORY_SLACK = 0.15  # of a memory's size, by which names round it
 
@@ -109,17 +109,22 @@ def contradicts(name: str, device: Device, engine: str = "") -> bool:
     theirs, ours = chips(name), chips(device.name)
     sizes = [(int(m), int(o)) for m in MEMORY.findall(text) for o in MEMORY.findall(own)]
     other_memory = sizes and all(abs(m - o) > MEMORY_SLACK * o for m, o in sizes)
-    ran = f"{text} {plain(engine)}"
-    on_gpu = GPU.search(ran) is not None
+    ran, unit = f"{text} {plain(engine)}", UNITS.get(device.chip, device.chip)
+    units, may_be = _units(plain(engine)) or _units(text), {unit} if unit != "any" else _units(own)
     return bool(
         SEVERAL.search(text)
-        or _apart(_makers(ran), _makers(own))
+        or _apart(_makers(ran), _makers(f"{own} {plain(device.vendor)}"))
         or _apart(theirs, ours)
         or (theirs & ours and (other_memory or _apart({*FORM.findall(text)}, {*FORM.findall(own)})))
-        or (on_gpu and device.chip == "cpu")
-        or (NPU.search(ran) and device.chip in ("cpu", "gpu", "server_gpu"))
-        or (not on_gpu and PROCESSOR.search(text) and device.chip in ("gpu", "server_gpu"))
+        or _apart(units, may_be)
+        or (not units and PROCESSOR.search(text) and device.chip in ("gpu", "server_gpu"))
     )
+
+
+def _units(text: str) -> set[str]:
+    """Which units of a chip a text says computed: a GPU, an NPU, or the CPU where it names neither."""
+    units = {unit for unit, words in (("gpu", GPU), ("npu", NPU)) if words.search(text)}
+    return units or ({"cpu"} if CPU.search(text) else set())
 
 
 def _apart(one: set[str], other: set[str]) -> bool:

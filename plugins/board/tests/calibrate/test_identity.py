@@ -305,6 +305,32 @@ def test_a_backend_or_a_heading_names_another_device(
     assert f"which the log was measured on, got {DEVICES[device].name}" in answer.err
 
 
+OWN = "name: {name}\nint8: 40 TOPS\nfp16: 10 TFLOPS\nbandwidth: 51 GB/s\nmemory: 8 GB\n"
+
+
+@pytest.mark.parametrize(
+    ("backend", "device", "refused"),
+    [
+        ("CPU", "hailo_10h", True), ("CPU", "snapdragon_8_elite", True), ("CPU", "rk3588_npu", True), ("CPU", "m4_10c", True),
+        ("CUDA", OWN.format(name="Acme") + "chip: npu", True), ("CPU", OWN.format(name="Acme") + "chip: npu", True),
+        ("Vulkan", OWN.format(name="Acme NPU"), True), ("CUDA", OWN.format(name="Acme") + "vendor: AMD", True),
+        ("HTP", "core_ultra_9_288v", True), ("CPU", "raspberry_pi_5", False), ("Vulkan", "core_ultra_9_288v", False),
+        ("CPU", OWN.format(name="Acme"), False), ("HTP", "snapdragon_8_elite", False), ("CPU", "x86_desktop_generic", False),
+    ],
+)  # fmt: skip
+def test_a_backend_names_the_unit_of_a_chip_that_computed(
+    backend: str, device: str, refused: bool, inside: Any, tmp_path: Path
+) -> None:
+    """A CPU's or a GPU's log is none of an NPU, whatever the chip is called; a device whose class is not stated may be either."""
+    if "name:" in device:
+        (tmp_path / "own.yaml").write_text(device)
+        device = "own.yaml"
+    table = TABLE.partition("\n")[2].format(backend=backend)
+    (tmp_path / "log.md").write_text(table.replace("4820.20", "50.20").replace("104.60", "3.10"))
+    answer = inside("calibrate", "log.md", "--device", device, "doubtful=write", "--out", "mine.yaml")
+    assert (f"--device: expected {backend}, which the log was measured on" in answer.err) == refused, answer
+
+
 @pytest.mark.parametrize(
     ("heading", "device"),
     [
