@@ -61,7 +61,7 @@ def read_config(path: Path, *, towers: bool = False) -> Architectures:
 
 
 def content_of(path: Path) -> Mapping[str, Any]:
-    """A config.json as it is.
+    """A config.json as it is, with what a file of ModelOpt beside it says of the weights' format.
 
     Raises:
         OSError: it cannot be read.
@@ -75,7 +75,10 @@ def content_of(path: Path) -> Mapping[str, Any]:
         raise ValueError("expected JSON, got something else") from None
     if not isinstance(content, dict):
         raise ValueError(f"expected the keys of a config.json, got {written(content)}")
-    return content
+    beside = path.with_name(f"{MODELOPT}.json")
+    if path == beside or not beside.is_file():
+        return content
+    return {**content, MODELOPT: content_of(beside).get("quantization")}
 
 
 def text_part(content: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -144,17 +147,9 @@ def deciding(content: Mapping[str, Any]) -> list[str]:
     return [f"Its config.json: {line}." for line in lines if line]
 
 
-#: Formats of ours by the quantisation that a config.json names.
-STORED = {
-    "fp8": "fp8",
-    "float-quantized": "fp8",
-    "mxfp4": "mxfp4",
-    "mxfp4-pack-quantized": "mxfp4",
-    "nvfp4": "nvfp4",
-    "nvfp4-pack-quantized": "nvfp4",
-}
 #: Keys that state how weights are stored, the first that is given counts; then that of experts alone, of the KV cache, and the type of all.
-FORMAT_KEYS = ("quantization_config", "compression_config", "quantization", "weight_quantization")
+MODELOPT = "hf_quant_config"  # a file of NVIDIA's ModelOpt beside config.json, which may say nothing of it
+FORMAT_KEYS = ("quantization_config", "compression_config", "quantization", "weight_quantization", MODELOPT)
 BITS = ("bits", "w_bit", "num_bits")
 KV_KEYS = ("kv_cache_scheme", "kv_cache_quant_algo")
 DTYPES = ("dtype", "torch_dtype")
@@ -191,7 +186,7 @@ def _beside(key: str, said: Any, words: str, name: str) -> tuple[str, str]:
 def _stated(said: Any) -> tuple[str, str]:
     """What one of these keys says, in its words and as a format of ours."""
     if not isinstance(said, dict):
-        return str(said).lower()[:60], STORED.get(str(said).lower(), "")
+        return str(said).lower()[:60], model_types().stored.get(str(said).lower(), "")
     method = str(said.get("quant_method", "")).lower()
     stated = next((said[key] for key in BITS if said.get(key) is not None), None)
     bits = 4 if said.get("load_in_4bit") else 8 if said.get("load_in_8bit") else stated
@@ -201,9 +196,9 @@ def _stated(said: Any) -> tuple[str, str]:
     words = (f"{name}, {bits} bits" if bits else name) or written(said)
     if method in ("gptq", "awq") and bits == 4:
         return words, "w4a16"
-    if method == "compressed-tensors" and name not in STORED:
+    if method == "compressed-tensors" and name not in model_types().stored:
         return _compressed(said, name)
-    return words, STORED.get(name, "")
+    return words, model_types().stored.get(name, "")
 
 
 def _mlx(said: Mapping[str, Any], bits: Any) -> tuple[str, str]:
@@ -215,7 +210,7 @@ def _mlx(said: Mapping[str, Any], bits: Any) -> tuple[str, str]:
         if isinstance(own, dict) and own.get("bits", bits) != bits and not name.endswith(("gate", "router"))
     ]
     words = f"MLX's {mode}, {bits} bits in groups of {group}" + (" and others" if others else "")
-    ours = mode if mode in STORED else f"mlx_{bits}bit" if (mode, group) == ("affine", 64) else ""
+    ours = mode if mode in model_types().stored else f"mlx_{bits}bit" if (mode, group) == ("affine", 64) else ""
     return words, ours if ours in FORMATS and not others else ""
 
 

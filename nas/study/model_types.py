@@ -50,7 +50,7 @@ class Family:
 
 @dataclass(frozen=True)
 class ModelTypes:
-    """Families and their variants, text parts of larger models, families that no columns hold and why, keys that size nothing or at some values."""
+    """Families and their variants, text parts of larger models, families that no columns hold and why, keys that size nothing or at some values, formats of ours by the quantisation that a file names."""
 
     families: Mapping[str, Family]
     variants: tuple[Family, ...]
@@ -58,6 +58,7 @@ class ModelTypes:
     outside: Mapping[str, str]
     harmless: frozenset[str]
     harmless_at: Mapping[str, list[Any]]
+    stored: Mapping[str, str]
 
 
 @cache
@@ -71,6 +72,7 @@ def model_types() -> ModelTypes:
         content["outside"],
         frozenset(f"{content['harmless']} {content['drafts']} {content['formats']}".split()),
         content["harmless_at"],
+        content["stored"],
     )
 
 

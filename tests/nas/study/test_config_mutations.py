@@ -3,9 +3,10 @@
 import contextlib
 import copy
 import logging
+import random
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -324,30 +325,58 @@ BUILT = [kind for kind, family in model_types().families.items() if not family.a
 def test_one_changed_key_is_counted_as_transformers_counts_it(kind: str) -> None:
     pytest.importorskip("torch")
     pytest.importorskip("transformers")
-    logging.disable(logging.CRITICAL)
     base = SMALL | OWN.get(kind, {})
     assert ours(kind, base) == of_transformers(kind, base)
-    tried, different = 0, []
     added = additions(kind, base)
     others = {key: value for key, value in added.items() if key not in ALONE}
     together = [("keys of other families", base | others)] if _alike(kind, base | others) else []
     one_by_one = [
         (f"{key}={added[key]}", base | {key: added[key]}) for key in (added.keys() & ALONE if together else added)
     ]
-    for tries in (changes(kind, base), together, one_by_one):
-        for name, content in tries:
-            try:
-                mine = ours(kind, content)
-                theirs = of_transformers(kind, content)
-            except Exception:  # we refuse it, or transformers does not build it
-                continue
-            tried += 1
-            if mine != theirs:
-                different.append(f"{name}: {theirs} in transformers, {mine} here")
-    logging.disable(logging.NOTSET)
+    tried, different = compared(kind, [*changes(kind, base), *together, *one_by_one])
     assert not different
     assert tried > 15
     assert len(added) > 30
+
+
+@pytest.mark.parametrize(
+    "pairs", [pytest.param(4, marks=pytest.mark.slow), pytest.param(150, marks=pytest.mark.extended)]
+)
+@pytest.mark.parametrize("kind", BUILT)
+def test_two_changed_keys_are_counted_as_transformers_counts_them(kind: str, pairs: int) -> None:
+    """Two of the changes above at once, drawn at random: with those above more than 6,000 files that both build."""
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    base = SMALL | OWN.get(kind, {})
+    single, generator = list(changes(kind, base)), random.Random(kind)
+    drawn = [generator.sample(single, 2) for _ in range(pairs)]
+    merged = [(f"{one}, {other}", _merged(base, of_one, of_other)) for (one, of_one), (other, of_other) in drawn]
+    assert not compared(kind, merged)[1]
+
+
+def compared(kind: str, tries: Iterable[tuple[str, Content]]) -> tuple[int, list[str]]:
+    """How many files transformers builds and we read, and in which of them a fact differs."""
+    tried, different = 0, []
+    logging.disable(logging.CRITICAL)
+    for name, content in tries:
+        try:
+            mine, theirs = ours(kind, content), of_transformers(kind, content)
+        except Exception:  # we refuse it, or transformers does not build it
+            continue
+        tried += 1
+        if mine != theirs:
+            different.append(f"{name}: {theirs} in transformers, {mine} here")
+    logging.disable(logging.NOTSET)
+    return tried, different
+
+
+def _merged(base: Content, one: Content, other: Content) -> Content:
+    """The small model with what two changes of it leave out and set; of a key that both set the second counts."""
+    left = {key: value for key, value in base.items() if key in one and key in other}
+    changed = [
+        {key: value for key, value in of.items() if key not in base or base[key] != value} for of in (one, other)
+    ]
+    return left | changed[0] | changed[1]
 
 
 #: Keys of other families with which transformers builds nothing where others stand beside them.

@@ -15,6 +15,7 @@ from nas.study.config_file import (
     KV_KEYS,
     TIED,
     architecture_of,
+    content_of,
     deciding,
     read_config,
     stored_format,
@@ -205,6 +206,26 @@ ROUTERS = {"model.layers.0.mlp.gate": {"group_size": 64, "bits": 8}}
 )  # fmt: skip
 def test_every_key_that_states_a_stored_format_is_read(content: Content, words: str, name: str) -> None:
     assert stored_format(content) == (words, name)
+
+
+@pytest.mark.parametrize(
+    ("said", "words", "name"),
+    [
+        ({"quant_algo": "FP8", "kv_cache_quant_algo": "FP8", "exclude_modules": ["lm_head"]}, "fp8, KV cache in 8 bits", "fp8_kv8"),
+        ({"quant_algo": "NVFP4", "kv_cache_quant_algo": None, "group_size": 16}, "nvfp4", "nvfp4"),
+        ({"quant_algo": "W4A16_AWQ", "group_size": 128}, "w4a16_awq", "w4a16"),
+        ({"quant_algo": "W8A8_SQ_PER_CHANNEL"}, "w8a8_sq_per_channel", "int8"),
+        ({"quant_algo": "MIXED_PRECISION", "kv_cache_quant_algo": None}, "mixed_precision", ""),
+    ],
+)  # fmt: skip
+def test_a_file_of_modelopt_beside_states_the_format(said: Content, words: str, name: str, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(SMALL | {"model_type": "llama"}))
+    (tmp_path / "hf_quant_config.json").write_text(json.dumps({"producer": {"name": "modelopt"}, "quantization": said}))
+    content = content_of(tmp_path / "config.json")
+    assert stored_format(content) == (words, name)
+    assert counts.total(read_config(tmp_path / "config.json")) == counts.total(
+        architecture_of(SMALL | {"model_type": "llama"})
+    )
 
 
 def test_no_key_of_a_stored_format_is_among_the_harmless() -> None:
