@@ -29,7 +29,7 @@ class Kind(StrEnum):
 
 
 def list_(
-    kind: Annotated[Kind | None, Word("What to list; default: everything.")] = None,
+    kind: Annotated[Kind | None, Word("What to list; default: which kinds there are.")] = None,
     words: Annotated[tuple[str, ...], Word("Rows that have these words alone: jetson orin.", "WORD")] = (),
     schema: Annotated[
         str | None,

@@ -53,8 +53,17 @@ def show(kinds: Sequence[str], words: Sequence[str] = (), *, as_json: bool) -> N
     faults = (entry_points.faults(kind) for kind in kinds if kind in entry_points.KINDS)
     for text in dict.fromkeys(chain.from_iterable(faults)):
         notice(f"Not used: {text}")
-    sections = chain.from_iterable(_sections(kind, of_kind) for kind, of_kind in rows.items())
+    few = len(kinds) == 1 or bool(words)
+    sections = chain.from_iterable(_sections(*each) for each in rows.items() if each[1]) if few else _kinds(rows)
     show_document(Document("", tuple(sections), rows if len(kinds) > 1 else rows[kinds[0]]), as_json=as_json)
+
+
+def _kinds(rows: dict[str, list[Row]]) -> Iterator[Section]:
+    """How many rows each kind has, and the names of the first."""
+    names = {kind: [str(row["name"]) for row in of_kind] for kind, of_kind in rows.items()}
+    cells = [(kind, f"{len(own):,}", ", ".join(own[:3]) + ", …" * (len(own) > 3)) for kind, own in names.items()]
+    columns = (Column("kind", words=True), Column("names"), Column("the first", words=True))
+    yield Section("plas list KIND lists one, plas list KIND WORD its rows with a word", (Table(columns, tuple(cells)),))
 
 
 def _sections(kind: str, rows: list[Row]) -> Iterator[Section]:
