@@ -424,8 +424,10 @@ class Device(BaseModel):
             lines.append(f"device {self.name}: its file gives {', '.join(figures)}")
         if self.fp16 is None and self.int8 is not None:
             lines.append(
-                f"device {self.name}: its file states no FP16 peak; attention and a head of 16 bits are priced at that of INT8"
+                f"device {self.name}: its file states no FP16 peak; what computes in 16 bits is priced at that of INT8"
             )
+        if "int4" in self.other_peaks:
+            lines.append(f"device {self.name}: its INT4 peak is not used; 4-bit weights compute in 16 or 8 bits")
         if self.flop_per_byte > SPARSE_SMELL_FLOP_PER_BYTE and not self.dense_confirmed:
             lines.append(
                 f"device {self.name}: {self.flop_per_byte:.0f} dense FP16 FLOP per byte exceeds "

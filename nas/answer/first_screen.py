@@ -40,6 +40,7 @@ from search_spaces.architectures import Architectures
 COLUMNS, ROWS = 80, 24  # of the screen that the answer fits
 LOWEST, HIGHEST = 4, 12  # lines of the plot
 INDENT = "  "
+FASTER = 1.05  # times, from which it is said
 COSTS = METRIC_ORDER[2:]  # all but the loss
 WORDS = {  # of metrics whose limits people type
     "total_ms": "total time",
@@ -153,7 +154,7 @@ def _takes(outcome: Outcome, design: Architectures, metrics: dict[str, float]) -
     words = WORDS | ({"memory_gb": "weights"} if "resident_gb" in names else {})
     figures = [_figure(problem, name, metrics[name], limited.get(name), words) for name in names]
     where = f"On {problem.pricing(design).device.name} it takes" if problem.scenario.devices else "Takes"
-    active = [] if changes is None else [words.get(budget.metric, budget.metric) for budget in changes.binding]
+    active = [words.get(budget.metric, budget.metric) for budget in answering.reached(changes, metrics)]
     held = _next_better(outcome, words)
     if active:
         reached = " and ".join(dict.fromkeys(active))
@@ -165,7 +166,7 @@ def _takes(outcome: Outcome, design: Architectures, metrics: dict[str, float]) -
 def _next_better(outcome: Outcome, words: Mapping[str, str]) -> str:
     """Where no limit is known to be reached, the evaluated design that is better and misses limits the least; else the change that buys most."""
     problem, changes, every = outcome.study.problem, outcome.changes, outcome.evaluations
-    if changes is not None:
+    if changes is not None and not changes.binding:
         best = changes.best
         better = "" if best is None else f"; better with {answering.changed(problem, best)}: loss {best.loss:.2f}"
         return f"; no limit is reached{better}"
@@ -181,7 +182,8 @@ def _next_better(outcome: Outcome, words: Mapping[str, str]) -> str:
         for budget, over_by in zip(every.budgets, by.tolist(), strict=True)
         if over_by > 0 and not budget.of_evidence
     ]
-    return f"; the next better, loss {row.first['loss']:.2f}, needs {' and '.join(needs)}" if needs else ""
+    none = "" if changes is None else "; no limit is reached"
+    return f"{none}; the next better, loss {row.first['loss']:.2f}, needs {' and '.join(needs)}" if needs else none
 
 
 def _speed(problem: Problem, metrics: Mapping[str, float]) -> str:
@@ -266,7 +268,11 @@ def _compared(outcome: Outcome) -> list[str]:
 def _beside(outcome: Outcome, at: int, pick: Pick, model: Baseline) -> Iterator[str]:
     assert pick.question.budget is not None
     law, complete = outcome.study.problem.scenario.law, outcome.study.problem.scenario.complete
-    where = f"As fast as {model.label} ({in_ms(pick.question.budget.limit)} ms)"
+    theirs_ms, own = pick.question.budget.limit, limits(outcome.study.problem, PickQuery(OWN, None))
+    missed = ", above the limit" if theirs_ms > own.get(pick.question.budget.metric, np.inf) else ""
+    times = 1.0 if pick.answer is None else theirs_ms / pick.answer.first[pick.question.budget.metric]
+    faster = f"{times:.2g} times as fast as" if missed and times >= FASTER else "As fast as"
+    where = f"{faster} {model.label} ({in_ms(theirs_ms)} ms{missed})"
     if pick.answer is None:
         yield f"{where}: no design fits."
         return
@@ -354,29 +360,28 @@ def _ending(outcome: Outcome, folder: Path, most: int | None) -> list[Line]:
     page = ", report.html" if (folder / "report.html").exists() else ""
     texts = ("Files: ", linked(folder, f"{folder}/"), f" (picks.csv{page}); more: --verbose")
     files = wrapped([shown(part, sys.stdout) for part in texts], min(columns(), COLUMNS))
-    steps = [["Next: ", shown(Styled(step, COMMAND), sys.stdout)] for step, _ in next_steps(outcome, folder)[:most]]
+    steps = [["Next: ", shown(Styled(step, COMMAND), sys.stdout)] for step in next_steps(outcome, folder)[:most]]
     return [*_sentences(sentences.certainty(outcome, brief=True)), *files, *steps]
 
 
-def next_steps(outcome: Outcome, folder: Path) -> list[tuple[str, str]]:
-    """Commands to run next, and why; every limit in them is one that opens a design of this run."""
+def next_steps(outcome: Outcome, folder: Path) -> list[str]:
+    """Commands to run next; every limit in them is one that opens a design of this run."""
     evaluated, diagnosis, problem = len(outcome.evaluations), outcome.diagnosis, outcome.study.problem
     if evaluated and not outcome.evaluations.ok.any():
         return []
     here, again = in_a_command(folder), f"{command('run')} --config {in_a_command(folder / 'config.yaml')}"
     steps, proved = [], False
     if diagnosis is None:
-        steps.append((f"{command('select')} {here} --budget {tighter(outcome)}", "within a tighter budget"))
-        steps.append((f"{command('explain')} {here} --select knee", "where time and loss come from"))
+        steps += [f"{command('explain')} {here}", f"{command('select')} {here} --budget {tighter(outcome)}"]
     else:
         proved = outcome.diagnosis_covers_space and diagnosis.together > 0
         if diagnosis.together > 0 and (opening := relaxed(diagnosis, problem.scenario.device.memory_gb)):
-            steps.append((f"{again} {opening}", "relax until a design fits"))
+            steps.append(f"{again} {opening}")
         if smaller := diagnosis.vocabulary:
-            steps.append((f"{again} --vocabulary {smaller.size}", "a vocabulary at which a design fits"))
+            steps.append(f"{again} --vocabulary {smaller.size}")
     if outcome.study.config.algo != "exact" and evaluated < problem.space.size and not proved:
         more = min(2 * max(evaluated, 1), problem.space.size)
-        steps.append((f"{command('run')} --resume {here} --evaluations {more}", "search on"))
+        steps.append(f"{command('run')} --resume {here} --evaluations {more}")
     return steps
 
 
@@ -392,6 +397,8 @@ def tighter(outcome: Outcome) -> str:
 def relaxed(diagnosis: Diagnosis, memory_gb: float) -> str:
     """The least relaxation of one budget that opens a design, else of all of them; "" where none is known to."""
     there = dict.fromkeys(answering.MEMORIES, memory_gb)  # a device has no more
+    if diagnosis.outside is not None and not diagnosis.inside:
+        return "--set outside=allow"
     alone = {r.budget: r.limit for r in diagnosis.relaxations if r.limit is not None and r.limit > r.budget.limit}
     alone = {b: limit for b, limit in alone.items() if limit <= there.get(b.metric, np.inf)}
     if alone:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from nas.answer import sureness
-from nas.answer.changes import NOTHING, Change, Changes, changes_of
+from nas.answer.changes import NOTHING, STEP, Change, Changes, changes_of
 from nas.answer.design_words import describe_in_words, figure, figure_of
 from nas.answer.device_times import PREFIX, TIMES, alike, device_times, limits, ranges_of_what, times_of
 from nas.answer.outcome import Outcome, once
@@ -19,7 +19,7 @@ from nas.problem.breakdown import operators
 from nas.problem.diagnosis import Diagnosis, at_least
 from nas.problem.evaluations import Evaluations
 from nas.problem.law_caveats import leaves
-from nas.problem.objective import OWN, Baseline, PickQuery
+from nas.problem.objective import OWN, Baseline, Budget, PickQuery
 from nas.problem.picks import Pick, PickRule, best_row, keeping, kept, least_of
 from nas.problem.problem import Problem
 from nas.problem.quantiles import PHASES, measured_at, own_in_words
@@ -163,7 +163,8 @@ def nothing_fits(problem: Problem, diagnosis: Diagnosis, *, whole: bool) -> Thre
         return None
     among = f"all {diagnosis.examined:,} designs" if whole else f"the {diagnosis.examined:,} evaluated designs"
     if diagnosis.outside is not None:
-        return _nothing_inside(problem, diagnosis.outside, among)
+        ways = "Larger budgets, or " if diagnosis.inside or not whole else "Only "
+        return _nothing_inside(problem, diagnosis.outside, among, ways)
     budgets = " and ".join(str(budget) for budget in problem.budgets)
     size, _ = describe_in_words(problem.architectures(nearest.genotypes[:1]), problem.space.settings)
     m, where = nearest.first, f"{devices_in_words(problem)}, {formats_in_words(problem)}"
@@ -176,8 +177,8 @@ def nothing_fits(problem: Problem, diagnosis: Diagnosis, *, whole: bool) -> Thre
     )
 
 
-def _nothing_inside(problem: Problem, nearest: Evaluations, among: str) -> ThreeSentences:
-    """That designs within the limits all lie outside of the law's evidence; the nearest of them, one row, and by what it leaves."""
+def _nothing_inside(problem: Problem, nearest: Evaluations, among: str, ways: str) -> ThreeSentences:
+    """That designs within the limits all lie outside of the law's evidence; the nearest of them, one row, and by what it leaves; `ways` beside allowing it."""
     design, law, m = problem.architectures(nearest.genotypes), problem.scenario.law, nearest.first
     size, rest = describe_in_words(design, problem.space.settings)
     budgets = " and ".join(str(budget) for budget in problem.limits) or "the space"
@@ -186,7 +187,7 @@ def _nothing_inside(problem: Problem, nearest: Evaluations, among: str) -> Three
     return ThreeSentences(
         f"No design to recommend: of {among} none within {budgets} is inside what law {law.name} was fitted on.",
         f"The nearest outside: {which}; it leaves by {' and '.join(leaves(law, design))}.",
-        "Larger budgets, or --set outside=allow, which recommends designs that no training supports.",
+        f"{ways}--set outside=allow, which recommends designs that no training supports.",
     )
 
 
@@ -252,13 +253,17 @@ def _takes(
     figures[0] += _ranges(problem, chosen, m)
     other = ", ".join(figure(problem, name, there[PREFIX + name]) for name in _times(problem) if there)
     other = f" in this study's convention, {other} on the device (preset device)" if other else ""
-    binding = "which budget binds was not computed" if changes is None else "no budget binds"
-    if changes is not None and changes.binding:
-        budgets = [str(budget) for budget in changes.binding]
+    binding = "which budget binds was not computed" if changes is None else "no budget is reached"
+    if budgets := [str(budget) for budget in reached(changes, m)]:
         binding = f"{' and '.join(budgets)} {'binds' if len(budgets) == 1 else 'bind'}"
     engines = engines_line(problem, chosen)
     taken = f"On {where}, it takes {', '.join(figures)}{other}; {binding}{_waits(problem, chosen, names[0])}."
     return f"{taken} {engines}" if engines else taken
+
+
+def reached(changes: Changes | None, m: Mapping[str, float]) -> list[Budget]:
+    """The budgets that hold a lower loss back and of which a design takes nine tenths."""
+    return [] if changes is None else [b for b in changes.binding if m[b.metric] >= (1.0 - STEP) * b.limit]
 
 
 def _times(problem: Problem) -> tuple[str, ...]:
@@ -270,6 +275,8 @@ def engines_line(problem: Problem, chosen: Architectures) -> str:
     scenario = problem.pricing(chosen)
     if scenario.engine or not scenario.complete:
         return ""
+    if scenario.device.chip == "npu":
+        return "Whether an engine of this NPU runs it is not known."
     written = scenario.precision.name
     lacking = {name: engine.lacks(chosen, written) for name, engine in RUNS.items()}
     able = [name for name, lack in lacking.items() if not lack]

@@ -99,7 +99,7 @@ class ExplainRequest:
     run: Annotated[Path | None, Word("Run folder to choose from, with its study's settings.", "RUN")] = None
     how: Annotated[
         str, Flag("--select", "best, knee or budget:metric=limit, in a run.", WHICH, brief=True, needs="RUN")
-    ] = "knee"
+    ] = "best"
     index: Annotated[
         int | None, Flag("--index", "Row of a run's evaluations.csv.", WHICH, least=0, brief=True, needs="RUN")
     ] = None

@@ -57,6 +57,11 @@ class Diagnosis:
     least: tuple[tuple[str, float], ...] = ()
     outside: Evaluations | None = None
 
+    @property
+    def inside(self) -> bool:
+        """Whether a design may be inside of the law's evidence, whatever the limits."""
+        return any(each.budget.of_evidence and each.met_by != 0 for each in self.relaxations)
+
 
 def diagnose(evaluations: Evaluations) -> Diagnosis:
     """Explain infeasibility over the given architectures; failed ones are left out."""

@@ -169,9 +169,10 @@ def _priced(config: StudyConfig, device: Device, name: str) -> Precision:
         UsageError: the device does not state its peak; with those that do.
     """
     priced = precision(name, config.int4_group_size, config.formats).on(device)
+    widened = priced.weight_bytes < priced.input_bytes  # which integer units do as well
     for peak in (priced.linear_peak, priced.of_down.linear_peak):
         try:
-            device.peak(peak)
+            (device.rate if widened else device.peak)(peak)
         except ValueError as error:
             raise UsageError(f"precision: {name}: {error}{_instead(device, peak)}") from None
     return priced

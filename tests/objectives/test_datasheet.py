@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from nas import load_study
+from nas.errors import UsageError
 from nas.files.faults import Faults
 from objectives.datasheet import UNITS, amount, reading
 from objectives.device import Device
@@ -195,6 +197,16 @@ def test_a_peak_that_is_not_stated_is_not_zero_and_refused_by_name() -> None:
     with pytest.raises(ValueError, match=r"an int8 peak, got mine, which states fp16"):
         half.rate("int8")
     assert Device.model_validate(npu.mapping()) == npu
+
+
+def test_a_peak_that_no_format_computes_at_is_not_used_in_silence() -> None:
+    """A datasheet's first line of an NPU; weights of 4 bits compute in more, on integer units too."""
+    npu = Device.model_validate({"name": "mine", "int8": 20, "int4": 40, "bandwidth": 40, "memory": 8})
+    assert npu.warnings()[-1] == ("device mine: its INT4 peak is not used; 4-bit weights compute in 16 or 8 bits")
+    whole = load_study(device=npu.mapping(), preset="device", precision="int4").problem.scenario
+    assert whole.device.rate(whole.precision.linear_peak) == 20e12
+    with pytest.raises(UsageError, match="fp16: expected a device with an fp16 peak"):
+        load_study(device=npu.mapping(), preset="device", precision="fp16")
 
 
 def test_a_device_without_any_peak_is_refused_with_every_other_fault() -> None:

@@ -6,14 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from nas import load_study
 from nas.answer.answer_document import answer_document, own_picks
 from nas.answer.device_times import in_ms
 from nas.answer.first_screen import next_steps, show, show_head
 from nas.answer.outcome import Outcome
 from nas.answer.sentences import certainty
-from nas.answer.three_sentences import answer_in_numbers
+from nas.answer.three_sentences import answer_in_numbers, engines_line
 from nas.document.document import Table
 from nas.files.yaml_source import dump
 from nas.problem.diagnosis import lines
@@ -28,7 +30,9 @@ def test_the_suggested_budget_opens_designs_and_leaves_others_out(
     study: dict[str, Any], objectives: list[str], concluded: Concluded
 ) -> None:
     outcome = concluded(120, objectives=objectives, **study)
-    found = re.search(r"--budget (\w+)=(\S+)", next_steps(outcome, Path("run"))[0][0])
+    explained, chosen, *_ = next_steps(outcome, Path("run"))
+    assert explained.endswith("explain run")
+    found = re.search(r"--budget (\w+)=(\S+)", chosen)
     assert found is not None
     within = outcome.frontier.metrics[found[1]] <= float(found[2])
     assert within.any()
@@ -36,13 +40,13 @@ def test_the_suggested_budget_opens_designs_and_leaves_others_out(
 
 
 def test_more_evaluations_than_the_space_holds_are_not_suggested(concluded: Concluded) -> None:
-    assert next_steps(concluded(100), Path("run"))[-1][0].endswith("--evaluations 162")
-    assert not any("--evaluations" in step for step, _ in next_steps(concluded(162), Path("run")))
+    assert next_steps(concluded(100), Path("run"))[-1].endswith("--evaluations 162")
+    assert not any("--evaluations" in step for step in next_steps(concluded(162), Path("run")))
 
 
 def test_every_budget_is_relaxed_where_one_alone_opens_nothing(concluded: Concluded) -> None:
     budgets = {"total_ms": 3, "loss": 3.0}
-    ((line, _),) = next_steps(concluded(60, budgets=budgets), Path("run"))
+    (line,) = next_steps(concluded(60, budgets=budgets), Path("run"))
     relaxed = dict(re.findall(r"--budget (\w+)=(\S+)", line))
     assert set(relaxed) == {*budgets}
     assert len(concluded(None, algo="exact", budgets={name: float(v) for name, v in relaxed.items()}).frontier) > 0
@@ -203,7 +207,7 @@ def test_everything_that_the_screen_leaves_out_is_behind_verbose(
         for part in section.parts:
             words = part if isinstance(part, str) else part.title if isinstance(part, Table) else ""
             assert " ".join(words.split()) in said
-    assert said.endswith(next_steps(outcome, Path("run"))[-1][0])
+    assert said.endswith(next_steps(outcome, Path("run"))[-1])
 
 
 def test_a_smaller_vocabulary_that_lets_designs_in_is_named_where_nothing_fits(concluded: Concluded) -> None:
@@ -221,16 +225,16 @@ def test_a_smaller_vocabulary_that_lets_designs_in_is_named_where_nothing_fits(c
     assert int(within.evaluations.feasible.sum()) == smaller.opens > 0
     said = f"A vocabulary of {smaller.size:,} in place of 151,936: {smaller.opens:,} designs fit within the budgets as they are, at equal text"
     assert said in " ".join(lines(diagnosis, True))
-    assert any(f"--vocabulary {smaller.size}" in step for step, _ in next_steps(outcome, Path("run")))
+    assert any(f"--vocabulary {smaller.size}" in step for step in next_steps(outcome, Path("run")))
 
 
 def test_commands_are_proposed_by_the_name_that_was_typed(
     concluded: Concluded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outcome = concluded(60)
-    assert all(step.startswith("python -m nas.") for step, _ in next_steps(outcome, Path("run")))
+    assert all(step.startswith("python -m nas.") for step in next_steps(outcome, Path("run")))
     monkeypatch.setattr("sys.argv", ["plas run", "--algo", "nsga2"])
-    assert all(step.startswith("plas ") for step, _ in next_steps(outcome, Path("run")))
+    assert all(step.startswith("plas ") for step in next_steps(outcome, Path("run")))
 
 
 @pytest.mark.parametrize("verbose", [False, True])
@@ -323,6 +327,13 @@ def test_the_first_screen_says_which_limits_are_reached_or_what_the_next_better_
     assert outcome.changes is not None
     show(outcome, Path("run"))
     assert "; total time limits it." in " ".join(capsys.readouterr().out.split())
+    assert outcome.picks[0].answer is not None
+    taken = outcome.picks[0].answer.first["total_ms"]
+    (far,) = (replace(budget, limit=1.2 * taken) for budget in outcome.changes.binding)
+    vars(outcome)["changes"] = replace(outcome.changes, binding=(far,))
+    show(outcome, Path("run"))
+    said = " ".join(capsys.readouterr().out.split())
+    assert re.search(r"; no limit is reached; the next better, loss [\d.]+, needs total time [\d.,]+ ms\.", said)
     vars(outcome)["changes"] = None
     show(outcome, Path("run"))
     found = re.search(
@@ -351,3 +362,25 @@ def test_choices_are_the_lowest_loss_and_the_fastest_that_is_hardly_worse(
     assert least == answer.metrics["total_ms"][0] or re.search(
         rf"fastest, \+0\.02 [\d.]+ {re.escape(in_ms(least))} ", said
     )
+
+
+def test_a_model_that_misses_a_limit_is_not_as_fast(concluded: Concluded, capsys: pytest.CaptureFixture[str]) -> None:
+    """The design beside it keeps the study's own limits: the screen says that the model does not, and how much faster the design is."""
+    outcome = concluded(None, algo="exact", preset="device", budgets={"total_ms": 60}, baselines=["qwen2.5_0.5b"])
+    show(outcome, Path("run"))
+    said = " ".join(capsys.readouterr().out.split())
+    compared = re.search(r"([\d.]+) times as fast as Qwen2.5-0.5B \(([\d.,]+) ms, above the limit\)", said)
+    assert compared is not None, said
+    assert float(compared[2]) > 60
+    assert "As fast as" not in said
+    pick = next(pick for pick in outcome.picks if pick.question.baseline == "Qwen2.5-0.5B")
+    assert pick.answer is not None
+    assert float(compared[1]) == pytest.approx(float(compared[2]) / pick.answer.first["total_ms"], rel=0.06)
+
+
+def test_no_engine_is_named_where_none_is_known() -> None:
+    for device, said in (("hailo_10h", "Whether an engine of this NPU runs it is not known."), ("rtx_4090", "Runs as")):
+        problem = load_study(device=device, preset="device", precision="int8").problem
+        assert engines_line(
+            problem, problem.architectures(problem.space.sample(1, np.random.default_rng(0)))
+        ).startswith(said)

@@ -509,6 +509,25 @@ def test_list_names_what_there_is(kind: str, inside: Inside) -> None:
         assert "13,120" in answer.out
 
 
+def test_a_list_of_everything_is_one_screen_of_kinds(inside: Inside) -> None:
+    """1,075 lines told nobody what there is; with words every kind is searched, and those without a row are not shown."""
+    answer = inside("list")
+    assert len(answer.out.splitlines()) <= 50
+    rows = json.loads(inside("list", "--json").out)
+    for kind, own in rows.items():
+        assert re.search(rf"{kind} +{len(own):,} ", answer.out), kind
+
+
+def test_nothing_that_no_budget_opens_is_advised(inside: Inside) -> None:
+    axes = "depth: [1, 2], width: [64], n_kv_heads: [1], n_experts: [1], top_k: [1], expert_ffn_ratio: [1]"
+    Path("tiny.yaml").write_text(f"name: tiny\naxes: {{{axes}}}\n")
+    answer = inside("run", "--device", "raspberry_pi_5", "--space", "tiny.yaml", "--out", "run")
+    assert answer.code == 3
+    assert "Only --set outside=allow, which recommends designs that no training supports." in answer.out
+    assert "--config run/config.yaml --set outside=allow" in answer.out
+    assert "--budget extrapolation" not in answer.out
+
+
 def test_the_version_is_said(inside: Inside) -> None:
     answer = inside("__main__", "--version")
     assert answer.code == 0
