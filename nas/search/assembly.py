@@ -203,19 +203,8 @@ def _searched_by(asked: ReadStudy, problem: Problem, notices: list[str], note: s
     notices += [*idle_workers(config, asked.strategy.parameters, problem), *few_whole_values(config, traits, problem)]
     start, known = start_of(asked.start, config.algo, traits, problem), known_of(config, problem)
     laws = asked.laws if len(asked.laws) > 1 else ()
-    said = tuple(notices)
-    return Study(
-        config,
-        problem,
-        asked.baselines,
-        asked.strategy,
-        start,
-        handling,
-        said,
-        note,
-        laws=laws,
-        known=known,
-    )
+    said, chosen = tuple(notices), asked.strategy
+    return Study(config, problem, asked.baselines, chosen, start, handling, said, note, laws=laws, known=known)
 
 
 def _questions(asked: ReadStudy, problem: Problem) -> tuple[tuple[PickQuery, ...], list[str]]:

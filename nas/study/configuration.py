@@ -152,10 +152,7 @@ class StudyConfig(BaseModel):
     preset: Annotated[Literal["paper", "device"], Key(DEVICE, "--preset", brief=True), ALWAYS] = "paper"
     """Defaults for the study: paper, or device (a real device)."""
     space: Annotated[
-        str | dict[str, Any],
-        Key(SPACE, "--space"),
-        Part("space"),
-        Recorded(lambda study: study.problem.space.mapping()),
+        str | dict[str, Any], Key(SPACE, "--space"), Part("space"), Recorded(lambda s: s.problem.space.mapping())
     ] = "paper"
     """Search space: name, YAML file or mapping."""
     only: Annotated[
@@ -170,7 +167,7 @@ class StudyConfig(BaseModel):
         str | dict[str, Any],
         Key(SPACE, "--law", typed="Named | FittedLaw"),
         Part("law"),
-        Recorded(lambda study: study.problem.scenario.law.mapping()),
+        Recorded(lambda s: s.problem.scenario.law.mapping()),
     ] = "hw_codesign"
     """Loss law: name, YAML file or mapping."""
     laws: Annotated[
@@ -178,7 +175,7 @@ class StudyConfig(BaseModel):
         BeforeValidator(split_names),
         Key(SPACE, typed="str | Sequence[Named | FittedLaw]"),
         ANSWER,
-        Recorded(lambda study: [law.mapping() for law in study.laws[1:]]),
+        Recorded(lambda s: [law.mapping() for law in s.laws[1:]]),
     ] = []
     """Other laws under which the picks' regrets are computed; further priors of prior_guided. Names, files or mappings."""
     outside: Annotated[Literal["mark", "allow", "exclude"], Key(SPACE)] = "allow"
@@ -187,7 +184,7 @@ class StudyConfig(BaseModel):
         float | list[float] | None,
         BeforeValidator(written_tokens, json_schema_input_type=float | str | list[float | str] | None),
         Key(SPACE, "--tokens", metavar="N[,N…]", typed="Written | Iterable[Written] | None"),
-        Recorded(lambda study: study.config.tokens if isinstance(study.config.tokens, float) else None),
+        Recorded(lambda s: s.config.tokens if isinstance(s.config.tokens, float) else None),
     ] = None
     """Training tokens, 10B, for laws that use them; several, 1B,3B,10B, become an axis; default: the law's own."""
     unique_tokens: Annotated[
@@ -197,9 +194,7 @@ class StudyConfig(BaseModel):
     ] = None
     """Distinct training tokens, for laws with repeated text; default: the law's own."""
     training: Annotated[
-        TrainingConfig,
-        Key(DEVICE),
-        Recorded(lambda study: study.config.training.recorded(study.problem.scenario.training.device)),
+        TrainingConfig, Key(DEVICE), Recorded(lambda s: s.config.training.recorded(s.problem.scenario.training.device))
     ] = TrainingConfig()
     """Where models are trained, and how many tokens they will serve."""
     residual_sd: Annotated[float | None, Field(ge=0), NONE, Key(SPACE, unit="nats"), ANSWER] = None
@@ -208,7 +203,7 @@ class StudyConfig(BaseModel):
         str | dict[str, Any],
         Key(DEVICE, "--device", brief=True),
         Part("device"),
-        Recorded(lambda study: study.problem.scenario.device.mapping()),
+        Recorded(lambda s: s.problem.scenario.device.mapping()),
     ] = "jetson_agx_orin_64gb"
     """Device: id, id@mode, YAML file or mapping."""
     devices: Annotated[
@@ -217,10 +212,8 @@ class StudyConfig(BaseModel):
         Key(DEVICE, typed="Listed | Mapping[str, Named]"),
         NAMED,
         Recorded(
-            lambda study: (
-                {}
-                if study.config.chip
-                else {name: each.device.mapping() for name, each in study.problem.scenario.devices}
+            lambda s: (
+                {} if s.config.chip else {name: each.device.mapping() for name, each in s.problem.scenario.devices}
             )
         ),
     ] = {}
@@ -238,7 +231,7 @@ class StudyConfig(BaseModel):
         Key(DEVICE),
         AT_START,
         NAMED,
-        Recorded(lambda study: None),  # the devices hold them
+        Recorded(lambda s: None),  # the devices hold them
     ] = {}
     """Device figures to use as metrics: CSV with the columns device, price [USD] and others, or {device: {price: 249 USD}}."""
     formats: Annotated[
@@ -261,7 +254,7 @@ class StudyConfig(BaseModel):
     ] = "fp16"
     """fp16, fp8, int8, int4, nvfp4, fp32; w4a16 (AWQ, GPTQ); llama.cpp's q2_k to q8_0, iq4_xs, mxfp4; mlx_4bit, mlx_6bit, mlx_8bit; _kv8, _kv4: a KV cache of as many bits."""
     precisions: Annotated[
-        list[Format], BeforeValidator(split_names), Key(SPACE, "--precisions"), Recorded(lambda study: [])
+        list[Format], BeforeValidator(split_names), Key(SPACE, "--precisions"), Recorded(lambda s: [])
     ] = []
     """Formats to choose from, a,b,c; they become an axis. Default: `precision` alone."""
     precision_law: Annotated[
@@ -269,7 +262,7 @@ class StudyConfig(BaseModel):
     ] = []
     """How much loss low precision adds; several are alternatives; none ignores it."""
     deltas: Annotated[
-        str | dict[str, Any], Key(SPACE), Recorded(lambda study: "none" if study.problem.space.mixed else {})
+        str | dict[str, Any], Key(SPACE), Recorded(lambda s: "none" if s.problem.space.mixed else {})
     ] = {}
     """Loss that a kind of layers adds if all layers are of it, {kind: nats}, or a file; none ignores it. {}: from published pairs."""
     latency: Annotated[Literal["operator", "closed_form"], Key(DEVICE), ALWAYS, CASE] = "operator"
@@ -305,7 +298,7 @@ class StudyConfig(BaseModel):
         BeforeValidator(lambda value: "datasheet" if value == "none" else value),
         Key(DEVICE, typed="Named"),
         ALWAYS,
-        Recorded(lambda study: recorded.calibration(study, study.problem.scenario)),
+        Recorded(lambda s: recorded.calibration(s, s.problem.scenario)),
     ] = "datasheet"
     """Speeds: typical (measured, else typical of the chip), shipped (measured only) or datasheet (full peaks)."""
     engine: Annotated[Annotated[str, Field(max_length=60)] | None, NONE, Key(DEVICE), CASE] = None
@@ -319,9 +312,7 @@ class StudyConfig(BaseModel):
         Key(DEVICE, typed="bool | Number | Mapping[str, Any]"),
         CASE,
         NAMED,
-        Recorded(
-            lambda study: study.problem.scenario.sustained and study.problem.scenario.sustained.model_dump(mode="json")
-        ),
+        Recorded(lambda s: s.problem.scenario.sustained and s.problem.scenario.sustained.model_dump(mode="json")),
     ] = False
     """Speed after minutes of load: true (from the device's file or its cooling), or a share such as 0.7."""
     batch: Annotated[int, Field(strict=True, ge=1, le=10**6), Key(DEVICE), ALWAYS, CASE] = 1
@@ -331,7 +322,7 @@ class StudyConfig(BaseModel):
         Key(DEVICE, "--input-tokens", kind=int, unit="tokens", brief=True),
         ALWAYS,
         CASE,
-        Recorded(lambda study: given_length(study.config, "input_tokens")),
+        Recorded(lambda s: given_length(s.config, "input_tokens")),
     ] = 1024
     """Prompt length."""
     output_tokens: Annotated[
@@ -339,7 +330,7 @@ class StudyConfig(BaseModel):
         Key(DEVICE, "--output-tokens", kind=int, unit="tokens", brief=True),
         ALWAYS,
         CASE,
-        Recorded(lambda study: given_length(study.config, "output_tokens")),
+        Recorded(lambda s: given_length(s.config, "output_tokens")),
     ] = 16
     """Answer generated."""
     input_text: Annotated[TextBytes, Key(DEVICE), CASE] = None
@@ -352,7 +343,7 @@ class StudyConfig(BaseModel):
         Field(min_length=1),
         Key(SPACE, "--objectives", typed="Metrics"),
         Part("objectives"),
-        Recorded(lambda study: [objective.name for objective in study.problem.objectives]),
+        Recorded(lambda s: [objective.name for objective in s.problem.objectives]),
     ] = ["loss", "total_ms"]
     """Metrics to minimise: loss,total_ms,package.module:function."""
     budgets: Annotated[
@@ -360,7 +351,7 @@ class StudyConfig(BaseModel):
         BeforeValidator(split_budgets, json_schema_input_type=str | list[str] | dict[str, Any]),
         Key(SPACE, "--budget", metavar="METRIC=LIMIT", kind=list[str], brief=True, typed="Mapping[str, Any] | Listed"),
         Part("budgets"),
-        Recorded(lambda study: {budget.metric: budget.limit for budget in study.problem.budgets}),
+        Recorded(lambda s: {budget.metric: budget.limit for budget in s.problem.budgets}),
     ] = {}
     """A limit: metric=LIMIT (at most), or metric>=LIMIT for a rate (at least); metric=none removes it."""
     columns: Annotated[
@@ -368,7 +359,7 @@ class StudyConfig(BaseModel):
         BeforeValidator(split_names),
         Key(SPACE, typed="Metrics"),
         Part("objectives", always=False),
-        Recorded(lambda study: list(study.problem.columns)),
+        Recorded(lambda s: list(s.problem.columns)),
     ] = []
     """Further metrics to compute: shipped ones, or figures of the device."""
     train: Annotated[TrainSettings | None, NONE, Key(SPACE), Part("objectives", always=False)] = None
@@ -380,7 +371,7 @@ class StudyConfig(BaseModel):
         NONE,
         Key(SPACE, typed="Mapping[str, Any] | str | None"),
         AT_START,
-        Recorded(lambda study: "none"),
+        Recorded(lambda s: "none"),
     ] = DefaultBudget()
     """Memory budget unless removed."""
     applications: Annotated[
@@ -388,8 +379,8 @@ class StudyConfig(BaseModel):
         Key(OUTPUT, typed="Mapping[str, Mapping[str, Any]] | str | None"),
         ANSWER,
         Recorded(
-            lambda study: {
-                q.label: {q.budget.metric: q.budget.limit} for q in study.problem.queries if q.budget and not q.baseline
+            lambda s: {
+                q.label: {q.budget.metric: q.budget.limit} for q in s.problem.queries if q.budget and not q.baseline
             }
         ),
     ] = None
@@ -399,7 +390,7 @@ class StudyConfig(BaseModel):
         BeforeValidator(split_names),
         Key(OUTPUT, typed="str | Sequence[Named]"),
         ANSWER,
-        Recorded(lambda study: [baseline.mapping() for baseline in study.baselines]),
+        Recorded(lambda s: [baseline.mapping() for baseline in s.baselines]),
     ] = ["qwen2.5_0.5b"]
     """Models to compare with: published names, columns, {config: config.json}, nearest to the limits."""
     algo: Annotated[str, Key(SEARCH, "--algo", brief=True), STRATEGY, RUN] = "nsga2"
@@ -411,7 +402,7 @@ class StudyConfig(BaseModel):
         Key(SEARCH, "--param", metavar="NAME=VALUE", kind=list[str]),
         STRATEGY,
         RUN,
-        Recorded(lambda study: study.parameters.model_dump(mode="json")),
+        Recorded(lambda s: s.parameters.model_dump(mode="json")),
     ] = {}
     """The strategy's own parameters: 'plas list --schema nsga2'."""
     evaluations: Annotated[Count | None, NONE, Key(SEARCH, "--evaluations", kind=int), FREE] = None
@@ -423,11 +414,7 @@ class StudyConfig(BaseModel):
     stop_when_stable: Annotated[Count | None, NONE, Key(SEARCH), FREE] = None
     """Stop after so many evaluations without a new frontier member."""
     constraints: Annotated[
-        Literal["native", "penalty", "reject"] | None,
-        NONE,
-        Key(SEARCH),
-        STRATEGY,
-        Recorded(lambda study: study.handling),
+        Literal["native", "penalty", "reject"] | None, NONE, Key(SEARCH), STRATEGY, Recorded(lambda s: s.handling)
     ] = None
     """How budgets reach the strategy; left out: native where it can, else penalty."""
     penalty_weight: Annotated[float, Field(gt=0, le=1000000000.0), Key(SEARCH), STRATEGY] = 10.0
@@ -437,7 +424,7 @@ class StudyConfig(BaseModel):
         NONE,
         Key(SEARCH, typed="str | Path | Sequence[Mapping[str, Any]] | None"),
         STRATEGY,
-        Recorded(lambda study: recorded.start_rows(study) or None),
+        Recorded(lambda s: recorded.start_rows(s) or None),
     ] = None
     """Candidate file to start from."""
     known: Annotated[
@@ -446,7 +433,7 @@ class StudyConfig(BaseModel):
         Key(SEARCH, typed="str | Path | Sequence[str | Path]"),
         AT_START,
         SingleRun("give them to single runs"),
-        Recorded(lambda study: [] if study.known is None else [KNOWN_FILE]),
+        Recorded(lambda s: [] if s.known is None else [KNOWN_FILE]),
     ] = []
     """Results that are known already: tables, run folders, Optuna storages in files."""
     known_as: Annotated[
@@ -454,7 +441,7 @@ class StudyConfig(BaseModel):
         BeforeValidator(split_pairs, json_schema_input_type=str | list[str] | dict[str, str]),
         Key(SEARCH, typed="Mapping[str, str]"),
         AT_START,
-        Recorded(lambda study: {}),
+        Recorded(lambda s: {}),
     ] = {}
     """metric of your own: column of the known results, where it is not called so."""
     workers: Annotated[
@@ -469,7 +456,7 @@ class StudyConfig(BaseModel):
         Key(SEARCH),
         Free(recorded=False),
         SingleRun("use --workers"),
-        Recorded(lambda study: None),  # named again by whoever goes on with the run
+        Recorded(lambda s: None),  # named again by whoever goes on with the run
     ] = None
     """Cluster that evaluates, dask:tcp://host:8786 or dask:scheduler.json; on the command line alone."""
     resources: Annotated[
