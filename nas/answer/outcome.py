@@ -225,7 +225,7 @@ class Outcome:
         if not (self.study.laws and self.ending.whole):
             return None
         self.stage("Picks under each law")
-        return law_answers(self.study.problem, self.study.laws, self.picks, self.frontier)
+        return law_answers(self.study.problem, self.study.laws, self.picks)
 
     @cached_property
     def on_each_device(self) -> tuple[OnDevice, ...]:

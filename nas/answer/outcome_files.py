@@ -55,7 +55,7 @@ def readable(name: str, values: FloatArray) -> AnyArray:
 
 
 def write_files(folder: Path, outcome: Outcome) -> None:
-    """evaluations.csv, frontier.csv, picks.csv and summary.json; of several laws laws.csv and laws_along.csv; a strategy's own."""
+    """evaluations.csv, frontier.csv, picks.csv and summary.json; of several laws laws.csv; a strategy's own."""
     problem, answers = outcome.study.problem, outcome.under_laws
     write(folder / "evaluations.csv", evaluation_table(problem, outcome.evaluations, outcome.batches))
     sure: dict[str, AnyArray] = {} if outcome.optimal is None else {"probability_optimal": outcome.optimal}
@@ -67,8 +67,6 @@ def write_files(folder: Path, outcome: Outcome) -> None:
         tables["devices.csv"] = in_columns(_on_devices(problem, outcome.on_each_device), ["device"])
     if answers is not None:
         tables["laws.csv"] = in_columns(_under_laws(problem, answers), ["question", "of"])
-        if answers.along is not None:
-            tables["laws_along.csv"] = _along(answers)
     for section in outcome.ending.sections:
         tables |= {Path(name).name: content for name, content in section.files.items()}
     write_json(folder / "summary.json", summary(outcome))
@@ -114,18 +112,9 @@ def _under_laws(problem: Problem, answers: LawAnswers) -> Iterator[dict[str, Any
                 }
 
 
-def _along(answers: LawAnswers) -> dict[str, AnyArray]:
-    """The frontier along its cost: regret of its designs under each law, experts of each law's own best there."""
-    assert answers.along is not None
-    names, along = [law.name for law in answers.laws], answers.along
-    regrets = {f"regret_{name}": column for name, column in zip(names, along.regrets.T, strict=True)}
-    experts = {f"n_experts_{name}": column for name, column in zip(names, along.n_experts.T, strict=True)}
-    return {along.metric: along.costs, **regrets, **experts}
-
-
 def _laws_in_numbers(problem: Problem, answers: LawAnswers) -> dict[str, Any]:
     """The laws, and per question the regret of the pick and of the least worst design under each, nats."""
-    names, along = [law.name for law in answers.laws], answers.along
+    names = [law.name for law in answers.laws]
 
     def of(verdict: Verdict, row: Evaluations | None) -> dict[str, float | None] | None:
         if row is None:
@@ -139,8 +128,7 @@ def _laws_in_numbers(problem: Problem, answers: LawAnswers) -> dict[str, Any]:
         regrets = {"regret_of_pick": of(verdict, pick.answer), "regret_of_least_worst": of(verdict, verdict.robust)}
         experts = {"n_experts_of_each_law": dict(zip(names, best, strict=True))}
         questions.append({"question": pick.question.label, **regrets, **experts})
-    agree = None if along is None else {"agreeing": len(along.agree), "places": len(along.costs)}
-    return {"names": names, "questions": questions, "along_frontier": agree}
+    return {"names": names, "questions": questions}
 
 
 def write_steps(folder: Path, steps: Sequence[Step], keys: IntArray) -> None:

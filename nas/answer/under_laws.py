@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 
@@ -11,17 +10,14 @@ from nas.exact.alternative_laws import Verdict, along, verdicts
 from nas.problem.evaluations import Evaluations
 from nas.problem.picks import Pick, PickRule
 from nas.problem.problem import Problem
-from nas.problem.uncertainty import cost_among
 from nas.study.study_laws import records_line
 from objectives.loss_law.law import Law
-from objectives.plugins import importable
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import FloatArray, IntArray
+from search_spaces.arrays import FloatArray
 from search_spaces.columns import PRECISIONS
 
 TITLE = "Regret under each law, nats"
 UNPRICED = "-"
-SPANS = 3  # longest stretches of agreement that are named
 REGRET = (
     "Regret: loss above the least that the law has within the budgets. Losses of different laws are of different "
     "tokenizers and data and are not compared. * extrapolates."
@@ -29,49 +25,19 @@ REGRET = (
 
 
 @dataclass(frozen=True, eq=False)
-class AlongFrontier:
-    """The frontier in rising order of a cost: costs (n,), regrets of its designs and experts of each law's best (n, laws)."""
-
-    metric: str
-    costs: FloatArray
-    regrets: FloatArray
-    n_experts: IntArray
-
-    @property
-    def agree(self) -> IntArray:
-        """Rows at which every law that prices the frontier's design would itself take as many experts as the first law."""
-        same = (self.n_experts == self.n_experts[:, :1]) | np.isnan(self.regrets)
-        return np.flatnonzero(same.all(axis=1))
-
-
-@dataclass(frozen=True, eq=False)
 class LawAnswers:
-    """A run under several laws, the study's own first: regrets of each of its own picks, and along its frontier."""
+    """A run under several laws, the study's own first: regrets of each of its own picks."""
 
     laws: tuple[Law, ...]
     picks: tuple[Pick, ...]
     verdicts: tuple[Verdict, ...]
-    along: AlongFrontier | None
 
 
-def law_answers(problem: Problem, laws: tuple[Law, ...], picks: tuple[Pick, ...], frontier: Evaluations) -> LawAnswers:
+def law_answers(problem: Problem, laws: tuple[Law, ...], picks: tuple[Pick, ...]) -> LawAnswers:
     """Exact answers under each law for every pick without a baseline."""
     own = tuple(pick for pick in picks if not pick.question.baseline)
     rules = tuple(PickRule.for_query(pick.question) for pick in own)
-    return LawAnswers(laws, own, verdicts(problem, laws, rules), _along(problem, laws, frontier))
-
-
-def _along(problem: Problem, laws: tuple[Law, ...], frontier: Evaluations) -> AlongFrontier | None:
-    """Along the first cost among the objectives; nothing of a frontier without a loss or a shipped cost."""
-    known = (*importable("objectives.metrics"), *problem.scenario.figures)
-    shipped = [name for name in frontier.objectives if name.partition("@")[0] in known]
-    if len(frontier) == 0 or "loss" not in shipped or len(shipped) < 2:
-        return None
-    metric = cost_among(tuple(shipped))
-    rows = frontier[np.argsort(frontier.metrics[metric], kind="stable")]
-    costs, by_law = rows.metrics[metric], along(problem, laws, metric)
-    regrets = by_law.regrets(problem.architectures(rows.genotypes), costs)
-    return AlongFrontier(metric, costs, regrets, by_law.n_experts(costs))
+    return LawAnswers(laws, own, verdicts(problem, laws, rules))
 
 
 def kind(n_experts: int) -> str:
@@ -129,7 +95,6 @@ def verdict_lines(problem: Problem, answers: LawAnswers) -> list[str]:
             *dense_or_experts(problem, verdict),
         )
     ]
-    lines += [] if answers.along is None else along_lines(answers.laws, answers.along)
     return [*lines, *confined(answers.laws)]
 
 
@@ -177,23 +142,6 @@ def _with_reasons(laws: Sequence[Law]) -> str:
     for law in laws:
         reasons.setdefault(law.priced_designs, []).append(law.name)
     return ", ".join(f"{', '.join(names)} ({reason})" for reason, names in reasons.items())
-
-
-def along_lines(laws: Sequence[Law], of: AlongFrontier) -> list[str]:
-    """Where along the frontier the laws agree on the number of experts, and what its designs lose at most under each."""
-    share, n, rows = len(of.agree), len(of.costs), of.agree
-    cuts = [0, *(i + 1 for i, (a, b) in enumerate(pairwise(rows.tolist())) if b > a + 1), len(rows)]
-    stretches = sorted((rows[a:b] for a, b in pairwise(cuts)), key=len, reverse=True)[:SPANS]
-    spans = [(of.costs[part[0]], of.costs[part[-1]]) for part in stretches if len(part)]
-    where = f", at {of.metric} {' and '.join(f'{low:.4g} to {high:.4g}' for low, high in sorted(spans))}"
-    worst = [
-        f"{law.name} {np.nanmax(column):.4f} (at {of.metric} {of.costs[int(np.nanargmax(column))]:.4g})"
-        for law, column in zip(laws[1:], of.regrets.T[1:], strict=True)
-        if np.isfinite(column).any()
-    ]
-    places = f"{share:,} of {n:,} places{where if 0 < share < n else ''}"
-    lines = [f"Along the frontier all laws that price its design take as many experts in {places}."]
-    return lines + ([f"Largest regret of its designs under {', '.join(worst)}."] if worst else [])
 
 
 def caveats(laws: Sequence[Law]) -> list[str]:

@@ -365,16 +365,15 @@ def test_a_study_is_shown_without_groups_of_keys_that_were_left_as_they_are(smal
 
 
 @pytest.mark.slow
-def test_a_frontier_and_a_run_are_shown_with_answer_picture_and_units(small: nas.Study, tmp_path: Path) -> None:
+def test_a_frontier_and_a_run_are_shown_with_answer_and_units(small: nas.Study, tmp_path: Path) -> None:
     frontier = small.search(algo="random", evaluations=40, out=tmp_path / "run")
     for each in (frontier, nas.read_run(tmp_path / "run"), small.solve()):
         shown = each._repr_html_()
         assert shown.startswith("<p>Train ")
-        assert shown.index("<svg") < shown.index("<table")
         assert "<th>total_ms (ms)</th>" in shown
         assert len(shown) < 60_000
     (tmp_path / "run" / "summary.json").unlink()
-    assert nas.read_run(tmp_path / "run")._repr_html_().startswith("<svg")
+    assert nas.read_run(tmp_path / "run")._repr_html_().startswith("<p>Run ")
 
 
 SCRIPT = """import nas
