@@ -152,7 +152,7 @@ def test_a_run_leaves_what_it_learned_as_tables_and_page(
     assert "What was learned" in page
     assert "one is predicted to" in page
     (folder / "report.html").unlink()
-    report(ReportRequest((folder,), None, quiet=True))
+    report(ReportRequest(folder, None, quiet=True))
     assert (folder / "report.html").read_text() == page
 
 

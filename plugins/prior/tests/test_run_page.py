@@ -35,7 +35,7 @@ def test_what_was_learned_is_shown_as_far_as_tables_tell(name: str, content: str
     summary = json.loads((copied / "summary.json").read_text())
     (copied / "summary.json").write_text(json.dumps(summary | {"lessons": [f"A lesson. {ODD}", 3], "learned": 4}))
     (copied / name).write_text(content)
-    report(ReportRequest((copied,), None, quiet=True))
+    report(ReportRequest(copied, None, quiet=True))
     page = (copied / "report.html").read_text()
     assert "<h2>What was learned</h2></summary><p>A lesson. \\u2028&lt;/script&gt;" in page
     assert "<img src=" not in page
@@ -46,5 +46,5 @@ def test_a_pipe_in_the_place_of_what_was_learned_is_not_waited_for(copied: Path)
     summary = json.loads((copied / "summary.json").read_text())
     (copied / "summary.json").write_text(json.dumps(summary | {"lessons": ["A lesson."]}))
     os.mkfifo(copied / "learned.csv")
-    report(ReportRequest((copied,), None, quiet=True))
+    report(ReportRequest(copied, None, quiet=True))
     assert "A lesson." in (copied / "report.html").read_text()

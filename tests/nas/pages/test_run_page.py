@@ -64,7 +64,7 @@ def test_the_page_of_a_folder_is_the_page_of_its_search(
 ) -> None:
     run = run_of(space=tiny, **study)
     written = (run / "report.html").read_bytes()
-    assert report(ReportRequest((run,), None, quiet=True)) == run / "report.html"
+    assert report(ReportRequest(run, None, quiet=True)) == run / "report.html"
     assert (run / "report.html").read_bytes() == written
 
 
@@ -76,7 +76,7 @@ def test_own_metrics_are_shown_without_being_called(
     run = run_of(space=tiny, objectives=["loss", f"{module}:energy"], budgets={f"{module}:energy": 9})
     written = (run / "report.html").read_bytes()
     monkeypatch.setattr("nas.study.user_code.imported", lambda _: pytest.fail("imported"))
-    report(ReportRequest((run,), None, quiet=True))
+    report(ReportRequest(run, None, quiet=True))
     assert (run / "report.html").read_bytes() == written
     assert f"{module}:energy".encode() in written
 
@@ -117,7 +117,7 @@ def test_a_run_that_has_not_ended_says_so(copied: Path) -> None:
     (copied / "manifest.json").write_text(json.dumps(manifest))
     outcome = recalled(recorded_run(copied))
     assert outcome.ending.reason == "not at its end, the run is interrupted"
-    report(ReportRequest((copied,), None, quiet=True))
+    report(ReportRequest(copied, None, quiet=True))
     assert "stopped: not at its end, the run is interrupted." in (copied / "report.html").read_text()
 
 
@@ -137,14 +137,14 @@ def test_an_unfinished_exact_run_is_not_called_exact(tiny: dict[str, Any], run_o
 )
 def test_a_strangers_files_break_no_page(name: str, content: str, copied: Path) -> None:
     (copied / name).write_text(content)
-    report(ReportRequest((copied,), None, quiet=True))
+    report(ReportRequest(copied, None, quiet=True))
     assert "</html>" in (copied / "report.html").read_text()
 
 
 def test_what_a_strategy_learned_is_shown_without_its_package(copied: Path) -> None:
     summary = json.loads((copied / "summary.json").read_text())
     (copied / "summary.json").write_text(json.dumps(summary | {"lessons": [f"A lesson. {ODD}", 3], "learned": 4}))
-    report(ReportRequest((copied,), None, quiet=True))
+    report(ReportRequest(copied, None, quiet=True))
     page = (copied / "report.html").read_text()
     assert "<h2>What was learned</h2></summary><p>A lesson. \\u2028&lt;/script&gt;" in page
     assert "<img src=" not in page
@@ -154,7 +154,7 @@ def test_a_link_in_the_pages_place_is_replaced_and_not_followed(copied: Path, tm
     (tmp_path / "mine.txt").write_text("mine")
     (copied / "report.html").unlink(missing_ok=True)
     (copied / "report.html").symlink_to(tmp_path / "mine.txt")
-    report(ReportRequest((copied,), None, quiet=True))
+    report(ReportRequest(copied, None, quiet=True))
     assert (tmp_path / "mine.txt").read_text() == "mine"
     assert not (copied / "report.html").is_symlink()
 
