@@ -253,10 +253,10 @@ def random_rate(sums: AdditiveBounds, metrics: tuple[str, ...], n: int = 2_000_0
 def whole_run(checkout: Path, space: str) -> tuple[float, IntArray]:
     """Processor seconds of `plas run --algo exact` in a checkout, and the sorted losses and times of its frontier in units of 1e-9, (n, 2).
 
-    Kinds of layers cost nothing: what they cost by default differs between releases, and with it the frontier.
+    Kinds of layers cost nothing, as in checkouts that do not price them: with a price the frontier is another.
     """
-    kinds = ("local", "kv_shared", "conv", "deltanet", "mamba2")
-    alike = [part for kind in kinds for part in ("--set", f"deltas.{kind}=0")] if space == "edge2026" else []
+    priced = (checkout / "objectives/layer_costs/pairs.yaml").exists()
+    free = ["--set", "deltas=none"] if priced and space == "edge2026" else []
     with tempfile.TemporaryDirectory() as folder:
         command = [
             sys.executable,
@@ -268,12 +268,10 @@ def whole_run(checkout: Path, space: str) -> tuple[float, IntArray]:
             space,
             "--out",
             f"{folder}/run",
-            *alike,
+            *free,
         ]
-        before = os.times()
-        subprocess.run(
-            command, cwd=checkout, env={**os.environ, "PYTHONPATH": str(checkout)}, check=True, capture_output=True
-        )
+        environment, before = {**os.environ, "PYTHONPATH": str(checkout)}, os.times()
+        subprocess.run(command, cwd=checkout, env=environment, check=True, capture_output=True)
         after = os.times()
         front = pd.read_csv(f"{folder}/run/frontier.csv")[["loss", "total_ms"]].sort_values(["loss", "total_ms"])
         spent = after.children_user + after.children_system - before.children_user - before.children_system
