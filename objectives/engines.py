@@ -1,11 +1,13 @@
 """Inference engines: the names that logs and users give them, and the designs that each runs as trained."""
 
+import csv
 from collections.abc import Mapping
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from objectives.plugins import packaged
+from objectives import outside
+from objectives.plugins import folder, packaged
 from search_spaces.architectures import Architectures
 from search_spaces.axes_schema import Rule
 from search_spaces.columns import CODED, NOT_OF_A_MODEL, dtype_of, worded
@@ -29,12 +31,17 @@ ENGINES = {
     "tensorrt-llm": "TensorRT-LLM",
     "tensorrt_llm": "TensorRT-LLM",
     "trtllm": "TensorRT-LLM",
+    "litert": "LiteRT-LM",
+    "executorch": "ExecuTorch",
+    "openvino": "OpenVINO",
+    "onnx": "ONNX Runtime GenAI",
 }
 #: Columns that a kind of layers says, or that change no layer.
 SPOKEN_OF = {*SIZES, *(size for sizes in SIZES.values() for size in sizes), "n_kv_shared", "n_kv_shared_local"}
 SPOKEN_OF = SPOKEN_OF - {"n_dense", "dense_size"} | {*NOT_OF_A_MODEL, "tied", "vocabulary"}
 OF_WIDTH = ("conv", "mamba2")  # kinds of layers that engines run only where n_heads * head_dim is the width
-TOP_1 = "top-1 routing"
+TOP_1, EXPERTS = "top-1 routing", "experts"
+LISTS = ("dense", "sparse", "formats")  # of `Runs`
 PREFILL_CHUNK = 8192  # tokens of prompts that an engine reads at once where nothing else is known of it
 
 
@@ -48,6 +55,7 @@ class Runs(BaseModel):
     """The designs that an engine is known to run; keys are described in `engines.yaml`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    experts: bool = True
     top_1_routing: bool
     dense: tuple[str, ...]
     sparse: tuple[str, ...]
@@ -60,8 +68,10 @@ class Runs(BaseModel):
         return operators_of(precision) in self.formats
 
     def lacks(self, design: Architectures, precision: str) -> str:
-        """Return what keeps the engine from running a design (one row) as trained: `top-1 routing`, a layer kind, a format; "" if nothing."""
+        """Return what keeps the engine from running a design (one row) as trained: `experts`, `top-1 routing`, a layer kind, a format; "" if nothing."""
         sparse = bool(design.n_experts[0] > 1)
+        if sparse and not self.experts:
+            return EXPERTS
         if sparse and design.top_k[0] == 1 and not self.top_1_routing:
             return TOP_1
         square = bool(design.n_heads[0] * design.head_dim[0] == design.width[0])
@@ -73,7 +83,47 @@ class Runs(BaseModel):
         return kind in (self.sparse if sparse else self.dense) and (square or kind not in OF_WIDTH)
 
 
-RUNS: Mapping[str, Runs] = {name: Runs.model_validate(keys) for name, keys in packaged("objectives", "engines").items()}
+def tried() -> dict[str, Runs]:
+    """Return the designs that engines were seen to run, by `engine_tries.csv`: conversions that were tried, `studies/four_engines` says how.
+
+    takes: `yes` where first logits were those of transformers and all parameters were there.
+    """
+    text = outside.text(folder("objectives") / "engine_tries.csv", outside.MB)
+    rows = list(csv.DictReader(text.splitlines()))
+
+    def taken(row: str, **of: str) -> tuple[str, ...]:
+        return tuple(each[row] for each in good if all(each[name] == value for name, value in of.items()))
+
+    runs = {}
+    for name in dict.fromkeys(row["engine"] for row in rows):
+        own = [row for row in rows if row["engine"] == name]
+        good = [row for row in own if row["takes"] == "yes"]
+        kinds = {
+            experts: taken("kind", experts=experts, format=own[0]["format"]) for experts in ("no", "top_2", "top_1")
+        }
+        runs[name] = Runs(
+            experts="" in kinds["top_2"],
+            top_1_routing="" in kinds["top_1"],
+            dense=tuple(filter(None, kinds["no"])),
+            sparse=tuple(filter(None, kinds["top_2"])),
+            formats=taken("format", kind="", experts="no"),
+            source=f"tried with {own[0]['version']}",
+        )
+    return runs
+
+
+def _known() -> dict[str, Runs]:
+    """What was tried, and besides what `engines.yaml` states of what was not."""
+    known = {name: Runs.model_validate(keys) for name, keys in packaged("objectives", "engines").items()}
+    for name, found in tried().items():
+        stated = known.get(name)
+        more = {} if stated is None else {what: getattr(stated, what) + getattr(found, what) for what in LISTS}
+        chunk = PREFILL_CHUNK if stated is None else stated.prefill_chunk
+        known[name] = found.model_copy(update=more | {"prefill_chunk": chunk})
+    return known
+
+
+RUNS: Mapping[str, Runs] = _known()
 
 
 def prefill_chunk_of(engine: str) -> int:

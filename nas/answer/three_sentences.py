@@ -25,7 +25,7 @@ from nas.problem.problem import Problem
 from nas.problem.quantiles import PHASES, measured_at, own_in_words
 from nas.problem.uncertainty import FROM_LOSS, from_models, has_doubt
 from nas.search.assembly import Study, under_preset
-from objectives.engines import RUNS, TOP_1
+from objectives.engines import RUNS, TOP_1, engine_of
 from objectives.loss_law.features import feature
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
@@ -271,13 +271,15 @@ def _times(problem: Problem) -> tuple[str, ...]:
 
 
 def engines_line(problem: Problem, chosen: Architectures) -> str:
-    """`Runs as trained in vLLM; llama.cpp renormalises top-1 routing.`; "" where an engine is stated, or not all of a model is counted."""
+    """`Runs as trained in vLLM; llama.cpp renormalises top-1 routing.`, of a stated engine that alone; "" where not all of a model is counted."""
     scenario = problem.pricing(chosen)
-    if scenario.engine or not scenario.complete:
+    if not scenario.complete:
         return ""
+    written, stated = scenario.precision.name, engine_of(scenario.engine)
+    if stated:
+        return f"Runs as trained in {stated}." if stated in RUNS and not RUNS[stated].lacks(chosen, written) else ""
     if scenario.device.chip == "npu":
         return "Whether an engine of this NPU runs it is not known."
-    written = scenario.precision.name
     lacking = {name: engine.lacks(chosen, written) for name, engine in RUNS.items()}
     able = [name for name, lack in lacking.items() if not lack]
     unable = [name for name, lack in lacking.items() if lack == TOP_1]

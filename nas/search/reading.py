@@ -122,7 +122,7 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     specification = study_space(config, specification, curve, faults)
     if specification is not None and config.only:
         specification = narrowed(specification, config.only, faults)
-    specification, unrun = run_by_engine(config, specification, faults)
+    specification, unrun = run_by_engine(config, specification, devices.values(), faults)
     faults.raise_if_any()
     if specification is None or law is None or deltas is None or curve is None or not devices or strategy is None:
         raise AssertionError("what is missing is a fault")

@@ -6,7 +6,7 @@ which kinds layers are: nothing but limits keeps the cheapest kind from winning 
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from pydantic import ValidationError
 
 from nas.files.faults import Faults, unknown
 from nas.study.configuration import StudyConfig
-from objectives.engines import RUNS, TOP_1, Runs, engine_of, kinds_of_rule
+from objectives.device import Device
+from objectives.engines import EXPERTS, RUNS, TOP_1, Runs, engine_of, kinds_of_rule
 from objectives.quantities import counted
 from objectives.token_curve import TokenCurve
 from search_spaces.axes_schema import CAPABILITIES, OF_NAMES, OF_RULES, UPPER, Axes, Conditions, Rule
@@ -236,18 +237,31 @@ def _within(space: SpaceSpecification, limits: Mapping[str, int], faults: Faults
     return content
 
 
-def run_by_engine(
-    config: StudyConfig, space: SpaceSpecification | None, faults: Faults
-) -> tuple[SpaceSpecification | None, list[str]]:
-    """The space without what the study's engine is not known to run, and the sentence that says what was left out.
+def engine_for(config: StudyConfig, devices: Iterable[Device]) -> str:
+    """The study's engine, else the one that every measured profile of its devices is of, where picks must be usual; "" without one."""
+    if config.engine or config.outside == "allow":
+        return config.engine or ""
+    names = {engine_of(p.engine) for device in devices for p in device.profiles if p.mode == device.mode}
+    return names.pop() if len(names) == 1 else ""
 
-    Nothing is left out without an engine, or of one that `objectives/engines.yaml` does not know, which is said.
+
+def run_by_engine(
+    config: StudyConfig, space: SpaceSpecification | None, devices: Iterable[Device], faults: Faults
+) -> tuple[SpaceSpecification | None, list[str]]:
+    """The space without what the engine is not known to run, and the sentence that says what was left out.
+
+    Nothing is left out without an engine, of a device's that runs none of the formats, or of one of which nothing is known; of the
+    study's own that is said.
     """
-    if space is None or not config.engine:
+    engine_name = engine_for(config, devices)
+    if space is None or not engine_name:
         return space, []
-    name = engine_of(config.engine)
+    name = engine_of(engine_name)
     if (engine := RUNS.get(name)) is None:
-        return space, [f"what {name} runs is not known here ({', '.join(RUNS)} are): no design is left out for it"]
+        unknown_one = f"what {name} runs is not known here ({', '.join(RUNS)} are): no design is left out for it"
+        return space, [unknown_one] if config.engine else []
+    if not config.engine and not any(map(engine.runs_format, space.axes.precision or [config.precision])):
+        return space, []
     content = space.model_dump(mode="json", by_alias=True, exclude_none=True)
     left_out = [
         *_formats(name, engine, config, content, faults),
@@ -256,8 +270,9 @@ def run_by_engine(
     ]
     if not left_out:
         return space, []
+    whose = "" if config.engine else ", whose times the device has,"
     return SpaceSpecification.model_validate(content), [
-        f"left out, as {name} is not known to run it as trained: {', '.join(left_out)}"
+        f"left out, as {name}{whose} is not known to run it as trained: {', '.join(left_out)}"
     ]
 
 
@@ -278,9 +293,20 @@ def _formats(name: str, engine: Runs, config: StudyConfig, content: dict[str, An
 
 
 def _experts(name: str, engine: Runs, space: SpaceSpecification, content: dict[str, Any], faults: Faults) -> list[str]:
-    """That designs with one expert a token go, where the engine renormalises its weight."""
+    """That designs with experts go, or with one expert a token, where the engine does not run them or renormalises its weight."""
     axes, conditions = space.axes, space.conditions
-    if engine.top_1_routing or 1 not in axes.top_k or max(axes.n_experts) == 1 or (conditions.min_top_k or 1) > 1:
+    if max(axes.n_experts) == 1:
+        return []
+    if not engine.experts:
+        if 1 not in axes.n_experts:
+            faults.add(
+                ("engine",),
+                f"expected one that runs {EXPERTS}, which all of {space.name} has, got {name}; add 1 to n_experts",
+            )
+            return []
+        content["axes"] |= {"n_experts": [1], "top_k": [1]}
+        return [EXPERTS]
+    if engine.top_1_routing or 1 not in axes.top_k or (conditions.min_top_k or 1) > 1:
         return []
     kept = [n for n in axes.n_experts if n == 1 or any(2 <= k <= largest_top_k(n, conditions) for k in axes.top_k)]
     if not kept:

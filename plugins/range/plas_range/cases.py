@@ -203,7 +203,7 @@ def _case(wanted: CaseList, base: Study, row: Row, study: ReadStudy, reference: 
         question = _question(wanted, row, problem, study.limits, reference)
     except UsageError as error:
         raise UsageError(f"{row.origins.get((), row.label)}: {error}") from None
-    _, unrun = run_by_engine(study.config, problem.space.specification, Faults())
+    _, unrun = run_by_engine(study.config, problem.space.specification, (), Faults())
     notices = tuple(notices_of(problem, limits))
     notices += tuple(f"cases share one space, which engine narrows for all of them; not {said}" for said in unrun)
     return Case(row.label, _named(wanted, row), study.config, problem, question, note, notices, row.weight)

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from nas.errors import PlasError, UsageError
-from nas.export.families import FULL, family_of, mixers
+from nas.export.families import family_of
 from nas.export.launch_list import FILE
 from nas.export.model import Model
 from nas.export.stack_files import PIVOT_PATH
 from nas.export.stack_protocol import shown
 from nas.record.process import answer_of, run_worker
 from objectives import counts, outside
+from objectives.engines import RUNS
 from objectives.plugins import bundled, version_of
-from search_spaces.mixes import in_words
 
 WORKER = Path(__file__).parent / "workers" / "engine_worker.py"
 RECORD = "engine.json"
@@ -32,8 +32,8 @@ class Engine:
     """An engine that converts Hugging Face folders; the extra of its name installs it beside PLAS.
 
     packages: distributions, the converter's first, the runtime's last. module: what the runtime is imported as. file: what is written.
-    classes: those of transformers that it was seen to convert and run right; kinds: of layers beside full attention. tolerance: formats of weights, the first where the study's
-    is none of them, and how far first logits may be from transformers', as a share of their spread.
+    label: its name in `objectives/engine_tries.csv`, which says what it was seen to convert and run right. tolerance: formats of weights, the first
+    where the study's is none of them, and how far first logits may be from transformers', as a share of their spread.
     """
 
     name: str
@@ -41,8 +41,6 @@ class Engine:
     packages: tuple[str, ...]
     module: str
     file: str
-    classes: tuple[str, ...]
-    kinds: tuple[str, ...]
     tolerance: Mapping[str, float]
 
     @property
@@ -79,15 +77,13 @@ class Engine:
         Raises:
             UsageError: the engine is not here, a class that it does not take, or no weights.
         """
-        name, experts = family_of(model.architecture).class_name, model.column("n_experts")
         converter, version = self.packages[0], version_of(self.packages[0])
         if version == MISSING:
             raise UsageError(f"{shown(self.name)}: expected {converter} beside PLAS, got none; {self.install}")
-        if name not in self.classes or not set(mixers(model.architecture)) <= {*self.kinds}:
-            more = f" with {experts} experts" * (experts > 1) or f", {in_words(model.architecture)[0]}"
+        if lack := RUNS[self.label].lacks(model.architecture, self.format_of(model)):
             raise UsageError(
-                f"{shown(self.name)}: expected {', '.join(self.classes)} with layers of {' or '.join((FULL, *self.kinds))} attention, which "
-                f"{converter} {version} converts, got {name}{more}; leave out the stack or the candidate"
+                f"{shown(self.name)}: expected a design that {converter} {version} was seen to convert and {self.label} to run as trained, got "
+                f"{family_of(model.architecture).class_name} with {lack}; leave out the stack or the candidate"
             )
         if not model.weights:
             raise UsageError(f"{shown(self.name)}: expected --weights, which {converter} converts, got none; add it")

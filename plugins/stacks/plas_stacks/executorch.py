@@ -8,7 +8,5 @@ ENGINE = Engine(
     packages=("executorch",),
     module="executorch.runtime",
     file="model.pte",
-    classes=("Qwen3ForCausalLM", "Qwen2ForCausalLM", "LlamaForCausalLM", "Gemma3ForCausalLM"),
-    kinds=("local",),
     tolerance={"fp32": 1e-3, "int8": 0.1, "int4": 0.5},
 )

@@ -8,7 +8,5 @@ ENGINE = Engine(
     packages=("litert-torch", "litert-lm"),
     module="litert_lm",
     file="model.litertlm",
-    classes=("Qwen3ForCausalLM", "Qwen2ForCausalLM", "LlamaForCausalLM"),
-    kinds=(),
     tolerance={"fp32": 1e-3, "int8": 0.1, "int4": 0.5},
 )

@@ -132,11 +132,27 @@ def test_without_an_engine_the_answer_names_those_that_run_the_design(problem_of
     assert "No engine is known to run it as trained in q8_0; llama.cpp" in sentence(problem_of(**ONE), 1)
 
 
-def test_with_an_engine_or_where_parts_of_a_model_are_left_out_nothing_is_said(
+def test_an_engine_is_named_alone_and_nothing_where_parts_of_a_model_are_left_out(
     problem_of: Callable[..., Problem],
 ) -> None:
-    for given in (ONE | {"engine": "llama.cpp"}, ONE | {"complete": False, "precision": "fp16"}):
+    assert sentence(problem_of(**ONE | {"engine": "llama.cpp"}), 2).endswith(" Runs as trained in llama.cpp.")
+    for given in (ONE | {"engine": "mine"}, ONE | {"complete": False, "precision": "fp16"}):
         assert "as trained" not in sentence(problem_of(**given), 2)
+
+
+PROFILE = {"engine": "ONNX Runtime GenAI 0.18.0", "precision": "int8", "compute_efficiency": 0.5}
+
+
+@pytest.mark.parametrize(
+    "keys", [{"engine": "onnx_genai"}, {"device": {**BOARD, "chip": "cpu", "profiles": [PROFILE]}}]
+)
+def test_an_engine_without_experts_gets_none_whether_stated_or_the_devices(
+    keys: dict[str, Any], problem_of: Callable[..., Problem]
+) -> None:
+    """The default pick of a device runs in the device's engine."""
+    narrowed = problem_of(**{**ONE, "precision": "int8", **keys})
+    assert narrowed.space.size < problem_of(**{**ONE, "precision": "int8"}).space.size
+    assert len(runnable(narrowed, "ONNX Runtime GenAI")) == narrowed.space.size
 
 
 @pytest.mark.parametrize(

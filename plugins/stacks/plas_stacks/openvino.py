@@ -1,0 +1,12 @@
+"""OpenVINO: a graph by optimum-intel, with random weights (--weights); inference on PCs."""
+
+from plas_stacks.engine import Engine
+
+ENGINE = Engine(
+    name="openvino",
+    label="OpenVINO",
+    packages=("optimum-intel", "openvino-genai"),
+    module="openvino_genai",
+    file="openvino_model.xml",
+    tolerance={"fp32": 1e-3, "int8": 0.1, "int4": 0.5},
+)
