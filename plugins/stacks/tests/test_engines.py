@@ -5,7 +5,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,12 @@ from nas.export.stack_files import differences
 from nas.export.stack_protocol import shown
 from nas.record.process import Answer
 from objectives.engines import EXPERTS, RUNS, TOP_1
-from plas_stacks.engine import RECORD, Engine, engines
+from objectives.plugins import version_of
+from plas_stacks.engine import MISSING, RECORD, Engine, engines
 
 Exported = Callable[..., Model]
 ENGINES = sorted(engines())
-HERE = [name for name in ENGINES if find_spec(engines()[name].module.partition(".")[0])]
+HERE = [name for name in ENGINES if version_of(engines()[name].packages[-1]) != MISSING]
 
 
 @pytest.fixture(params=ENGINES)
