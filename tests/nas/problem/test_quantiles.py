@@ -20,7 +20,9 @@ def test_names() -> None:
     assert [at_a_quantile(name) for name in names] == [True, True, True, True, False]
     assert [ships(name) for name in names] == [True, True, False, True, True]
     assert measured_at(names) == ["total_ms@q80", "energy_j@q0"]
-    assert named_in(["total_ms@q80<=100", "tokens_per_second@q90>=20", "loss=3"]) == ["total_ms@q80", "tpot_ms@q90"]
+    named = named_in(["total_ms@q80<=100", "tokens_per_second@q90>=20", "loss=3"])
+    assert named == ["total_ms@q80", "tpot_ms@q90", "loss"]
+    assert measured_at(named) == named[:2]
 
 
 FLAGS = ("--preset", "device", "--precision", "int4", "--no-plots")
