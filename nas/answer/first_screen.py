@@ -40,7 +40,6 @@ from search_spaces.architectures import Architectures
 COLUMNS, ROWS = 80, 24  # of the screen that the answer fits
 LOWEST, HIGHEST = 4, 12  # lines of the plot
 INDENT = "  "
-FASTER = 1.05  # times, from which it is said
 COSTS = METRIC_ORDER[2:]  # all but the loss
 WORDS = {  # of metrics whose limits people type
     "total_ms": "total time",
@@ -157,9 +156,7 @@ def _takes(outcome: Outcome, design: Architectures, metrics: dict[str, float]) -
     active = [words.get(budget.metric, budget.metric) for budget in answering.reached(changes, metrics)]
     held = _next_better(outcome, words)
     if active:
-        reached = " and ".join(dict.fromkeys(active))
-        every = len(names) == len(active) == 2
-        held = "; both limit it" if every else f"; {reached} {'limits' if len(active) == 1 else 'limit'} it"
+        held = f"; {' and '.join(dict.fromkeys(active))} {'limits' if len(active) == 1 else 'limit'} it"
     return f"{where} {', '.join(figures)}{held}."
 
 
@@ -268,10 +265,10 @@ def _compared(outcome: Outcome) -> list[str]:
 def _beside(outcome: Outcome, at: int, pick: Pick, model: Baseline) -> Iterator[str]:
     assert pick.question.budget is not None
     law, complete = outcome.study.problem.scenario.law, outcome.study.problem.scenario.complete
-    theirs_ms, own = pick.question.budget.limit, limits(outcome.study.problem, PickQuery(OWN, None))
-    missed = ", above the limit" if theirs_ms > own.get(pick.question.budget.metric, np.inf) else ""
+    theirs_ms, limited = pick.question.budget.limit, limits(outcome.study.problem, PickQuery(OWN, None))
+    missed = ", above the limit" if theirs_ms > limited.get(pick.question.budget.metric, np.inf) else ""
     times = 1.0 if pick.answer is None else theirs_ms / pick.answer.first[pick.question.budget.metric]
-    faster = f"{times:.2g} times as fast as" if missed and times >= FASTER else "As fast as"
+    faster = f"{times:.3g} times as fast as" if missed else "As fast as"
     where = f"{faster} {model.label} ({in_ms(theirs_ms)} ms{missed})"
     if pick.answer is None:
         yield f"{where}: no design fits."

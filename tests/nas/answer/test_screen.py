@@ -375,7 +375,7 @@ def test_a_model_that_misses_a_limit_is_not_as_fast(concluded: Concluded, capsys
     assert "As fast as" not in said
     pick = next(pick for pick in outcome.picks if pick.question.baseline == "Qwen2.5-0.5B")
     assert pick.answer is not None
-    assert float(compared[1]) == pytest.approx(float(compared[2]) / pick.answer.first["total_ms"], rel=0.06)
+    assert float(compared[1]) == pytest.approx(float(compared[2]) / pick.answer.first["total_ms"], rel=0.01)
 
 
 def test_no_engine_is_named_where_none_is_known() -> None:
