@@ -51,7 +51,7 @@ class Engine:
     @property
     def install(self) -> str:
         """What installs it."""
-        return f"pip install 'plas-codesign[{self.name}]' in an environment of its own"
+        return f"pip install 'plas-codesign[{shown(self.name)}]' in an environment of its own"
 
     def job(self, task: str, **further: Any) -> dict[str, Any]:
         """A job of the worker."""

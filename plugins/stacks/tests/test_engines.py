@@ -50,7 +50,7 @@ def test_what_a_converter_does_not_take_is_refused_by_name_and_version(
 
 def test_a_python_without_the_engine_is_refused(exported: Exported, small: dict[str, dict[str, Any]]) -> None:
     for name in set(ENGINES) - set(HERE):
-        with pytest.raises(UsageError, match=rf"plas-codesign\[{name}\]"):
+        with pytest.raises(UsageError, match=rf"plas-codesign\[{shown(name)}\]"):
             engines()[name].refuse(exported(small["dense"], weights=True))
 
 
