@@ -84,6 +84,7 @@ class Optimizer:
         run = run_folder.open_run(folder)
         recorded, asks = run.store.read(), run.store.under_way.asks()
         run.store.close()
+        self.study = self.study.as_begun(run.resolved)
         if other := difference(run.resolved, self.study.resolved()):
             raise UsageError(f"log: {other}; give another folder for another study")
         if len(recorded.evaluations) > len(recorded.known) and not asks:

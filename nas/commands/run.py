@@ -326,6 +326,7 @@ def continued(request: RunRequest, run: OpenRun, given: Study | None = None) -> 
         )
     _refuse_taken_in(request, run)
     study = given or assembled(*over(run_folder.current(run), {}, request.flags, request.settings), request)
+    study = study.as_begun(run.resolved)
     found = difference(run.resolved, study.resolved())
     if found:
         raise UsageError(f"resume: {found}; start a new run instead")

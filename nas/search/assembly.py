@@ -139,6 +139,12 @@ class Study:
         )
         return build_strategy(self.chosen.module, context, self.parameters)
 
+    def as_begun(self, resolved: Mapping[str, Any]) -> "Study":
+        """The study with the margins that a run recorded: versions up to 0.4 had none beside limits on times."""
+        lacking = {*with_margins(self.problem).columns} - {*self.config.columns, *resolved.get("columns", [])}
+        columns = tuple(name for name in self.problem.columns if name not in lacking)
+        return replace(self, problem=replace(self.problem, columns=columns))
+
     def resolved(self) -> dict[str, Any]:
         """Everything of the study as plain content, each key as its declaration says: spaces, law and device embedded, no paths."""
         content = self.config.model_dump(mode="json")
