@@ -26,8 +26,11 @@ Concluded = Callable[..., Outcome]
 
 def _lowest(problem: Problem, among: np.ndarray[Any, Any] | None = None) -> float:
     genotypes = problem.space.genotypes(np.arange(problem.space.size)) if among is None else among
-    found = problem.evaluate(genotypes)
-    return float(found.metrics["loss"][found.feasible].min())
+    priced = problem.evaluate(genotypes)
+    safe = priced.feasible.copy()
+    for budget in problem.budgets:
+        safe &= priced.metrics.get(f"{budget.metric}@q80", np.zeros(len(safe))) <= budget.limit
+    return float(priced.metrics["loss"][safe if safe.any() else priced.feasible].min())
 
 
 def _by_kind(changes: Changes) -> dict[str, Change]:

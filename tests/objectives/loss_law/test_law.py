@@ -252,7 +252,12 @@ def test_joined_terms_share_what_they_count_together(kappa: float) -> None:
     if kappa == 40.0:
         assert whole == pytest.approx(max(capacity, data), rel=0.02)
     known_as = composition_of(law)
-    columns = [np.array([size if quantity == "parameters" else 12.0]) for quantity in known_as.quantities]
+    size_or_depth = {"parameters": np.array([size]), "depth": np.array([12.0])}
+    columns = [
+        size_or_depth[quantity]
+        for quantity, direction in known_as.quantities.items()
+        for _ in range(1 if direction else 2)  # the least and the greatest of what may move either way
+    ]
     assert not law.separable
     assert known_as.value(*columns)[0] == pytest.approx(law.loss(row)[0], rel=1e-12)
 
