@@ -3,13 +3,14 @@
     PLAS_EXTERNAL_DATA=FOLDER python -m benchmarks.accuracy --out OUT
 
 FOLDER holds the tables and logs of latency/, which are not part of the project.
-OUT gets accuracy.csv, with the measured times of others, and what has errors alone, accuracy-groups.csv, accuracy-classes.csv, best.csv and accuracy.md:
-studies/accuracy has the latter four, accuracy.md as a section of results.md; best.csv has the least errors that any release had, which tests hold. Of classes every device is left out whole.
+OUT gets accuracy.csv, with the measured times of others, accuracy-rows.csv, of those that ship, and what has errors alone, accuracy-groups.csv, accuracy-classes.csv,
+best.csv and accuracy.md: studies/accuracy has the latter five, accuracy.md as a section of results.md; best.csv has the least errors that any release had, which tests hold. Of classes every device is left out whole.
 A row is predicted from other models of its group, else from other lengths of its only model, else it was fitted to.
 """
 
 import argparse
 import csv
+import math
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +21,7 @@ import numpy as np
 
 from benchmarks.calibration import calibrations, device, measurements, public_rows, unread
 from benchmarks.held_out import CPU, SHORT, cpu_rows
-from benchmarks.typical import Judged, coverage, left_out, public_groups
+from benchmarks.typical import OLD, Judged, coverage, left_out, public_groups
 from nas.files.tables import csv_text
 from nas.study.catalogue import load_law
 from objectives.device import Device
@@ -201,6 +202,27 @@ def of_classes(judged: Sequence[Judged]) -> list[dict[str, str]]:
     return lines
 
 
+SHIPPED = ("device", "engine", "model", "format", "phase", "tokens", "measured_ms", "predicted_ms", "llmfit_ms")
+
+
+def shipped_rows(judged: Sequence[Judged]) -> Iterator[dict[str, object]]:
+    """Every row that ships, of the scoreboard's build, beside what is predicted of it with its chip left out whole, and by llmfit's rule."""
+    for each in judged:
+        if (m := each.row) is None or m.engine != OLD[1]:
+            continue
+        times = (each.ms, each.ms / math.exp(each.off), each.ms / math.exp(each.by_rule))
+        names = (
+            m.device,
+            m.engine,
+            m.model,
+            m.format.family,
+            each.phase,
+            m.prompt if each.phase == "prefill" else m.generated,
+        )
+        figures = ("" if math.isnan(ms) else f"{ms:.5g}" for ms in times)
+        yield dict(zip(SHIPPED, (*names, *figures), strict=True))
+
+
 def classes_csv(classes: Sequence[dict[str, str]]) -> str:
     """The lines as a table."""
     return csv_text({name: [line[name] for line in classes] for name in CLASSES})
@@ -277,7 +299,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder of accuracy.md and of three tables")
     out, folder = parser.parse_args().out, Path(os.environ["PLAS_EXTERNAL_DATA"])
     groups = list(every_row(folder))
-    now = {stated: of_classes(left_out(public_groups(folder), engines=stated)) for stated in (False, True)}
+    judged = {stated: left_out(public_groups(folder), engines=stated) for stated in (False, True)}
+    now = {stated: of_classes(rows) for stated, rows in judged.items()}
     classes, before = now[False], csv.DictReader(RECORD.read_text(encoding="utf-8").splitlines())
     record = best_ever(list(before), now)
     told = [cells(row) for group in groups for row in group]
@@ -287,6 +310,10 @@ def main() -> None:
     )
     (out / "best.csv").write_text(csv_text({name: [row[name] for row in record] for name in BEST}), encoding="utf-8")
     (out / "accuracy-classes.csv").write_text(classes_csv(classes), encoding="utf-8")
+    shipped = list(shipped_rows(judged[False]))
+    (out / "accuracy-rows.csv").write_text(
+        csv_text({name: [row[name] for row in shipped] for name in SHIPPED}), encoding="utf-8"
+    )
     (out / "accuracy-groups.csv").write_text(groups_csv(groups), encoding="utf-8")
     (out / "accuracy.md").write_text(page(groups, unused(folder), classes), encoding="utf-8")
     print(f"{len(told)} rows: {out / 'accuracy.md'}, {out / 'accuracy.csv'}")

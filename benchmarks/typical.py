@@ -476,6 +476,7 @@ class Judged:
     at_peaks: float = math.nan
     by_rule: float = math.nan
     ms: float = math.nan
+    row: Measurement | None = None
 
     @property
     def chip(self) -> str:
@@ -497,11 +498,18 @@ def left_out(found: Sequence[Rows], *, engines: bool, kinds: bool = False) -> li
             peaks = np.log(group.terms.ms / predict(group.terms, Calibration()))
             columns = np.stack([off, peaks, group.by_rule, group.terms.ms])
             judged += [
-                Judged(name, f"{group.chip} {group.kind}", group.engine, phase, o, cell.level(phase).sd, *others)
+                Judged(name, f"{group.chip} {group.kind}", group.engine, phase, *of_row, row)
                 for phase in PHASES
-                for o, *others in columns[:, group.of(phase)].T.tolist()
+                for row, of_row in _rows_of(group, phase, columns, cell.level(phase).sd)
             ]
     return judged
+
+
+def _rows_of(group: Rows, phase: Phase, columns: FloatArray, sd: float) -> Iterator[tuple[Measurement, list[float]]]:
+    """Each measurement of a phase with what `Judged` holds of it."""
+    for at in np.flatnonzero(group.of(phase)).tolist():
+        off, *others = columns[:, at].tolist()
+        yield group.measured[at], [off, sd, *others]
 
 
 @cache

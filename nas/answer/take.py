@@ -17,6 +17,7 @@ from nas.problem.settings import SCENARIOS, in_setting, trained_on
 from nas.problem.uncertainty import AS_GOOD
 from nas.study.catalogue import load_device
 from nas.study.published import MEMORY, label_of, missed_by, prices_whole_models, published
+from objectives.device import Device
 from objectives.loss_law.law import Law
 from objectives.published_models import Trained
 from objectives.training import device_hours, training_flops
@@ -94,17 +95,15 @@ def train_or_take(problem: Problem, pick: Architectures) -> TrainOrTake | None:
     except ValueError:
         return None
     (trained, models), fits = published(), missed <= 0.0
-    losses, trainer = _losses(law, fits), training.device or load_device(GPU)
+    losses, trainer = predicted_losses(law, fits), training.device or load_device(GPU)
     priced = np.flatnonzero(np.isfinite(losses)).tolist()
     least = min((losses[at] for at in priced), default=0.0)
     best = next((at for at in priced if losses[at] <= least + AS_GOOD), None)
     curve = LossCurve.of(law, pick)
-    flops = training_flops(problem.headed(pick), np.ones(1), training.sequence_length)
-    per_token = float(device_hours(flops, trainer, training.utilisation)[0])
-    offers = {}
+    offers, per_token = {}, hours_per_token(problem, pick, trainer)
     for at in sorted({*priced[:SHOWN], *([] if best is None else [best])}):
         metrics = {name: float(column[at]) for name, column in taken.items()}
-        parity = _parity(curve, law, trained[at], models[[at]])
+        parity = parity_with(curve, trained[at], losses_of_model(law, trained[at], models[[at]]))
         hours = Parity(*(per_token * number for number in (parity.low, parity.middle, parity.high)))
         offers[at] = Offer(trained[at], label_of(trained[at]), metrics, float(losses[at]), parity, hours)
     unpriced = tuple(label_of(trained[at]) for at in np.flatnonzero(fits & ~np.isfinite(losses)))
@@ -113,7 +112,14 @@ def train_or_take(problem: Problem, pick: Architectures) -> TrainOrTake | None:
     return TrainOrTake(tuple(offers.values()), own, *about)
 
 
-def _losses(law: Law, fits: BoolArray) -> FloatArray:
+def hours_per_token(problem: Problem, pick: Architectures, trainer: Device) -> float:
+    """How long a GPU trains the pick on one token, h."""
+    training = problem.scenario.training
+    flops = training_flops(problem.headed(pick), np.ones(1), training.sequence_length)
+    return float(device_hours(flops, trainer, training.utilisation)[0])
+
+
+def predicted_losses(law: Law, fits: BoolArray) -> FloatArray:
     """The predicted loss of each model that fits and lies inside of what the law was fitted on, nats; NaN of the others."""
     trained, models = published()
     losses = np.full(len(fits), np.nan)
@@ -136,9 +142,13 @@ def _seen(trained: Trained) -> tuple[float, float, float]:
     return trained.tokens * factor, (trained.tokens * most) ** 0.5 * factor, most * factor
 
 
-def _parity(curve: LossCurve, law: Law, trained: Trained, model: Architectures) -> Parity:
-    """The pick's tokens until it is level, over everything that is not published of the model."""
-    losses = losses_after(law, model, np.array(_seen(trained)))
+def losses_of_model(law: Law, trained: Trained, model: Architectures) -> FloatArray:
+    """Compute the losses that a law allows of a published model after the tokens that it may have seen, nats, (draws, 3)."""
+    return losses_after(law, model, np.array(_seen(trained)))
+
+
+def parity_with(curve: LossCurve, trained: Trained, losses: FloatArray) -> Parity:
+    """The pick's tokens until it is level with a model of these losses, over everything that is not published of it."""
     least, usual, most = (curve.level_with(losses[:, [at]], OTHER_DATA) for at in range(losses.shape[1]))
     few, many = (FEWEST_BYTES / BYTES, MOST_BYTES / BYTES) if trained.bytes_per_token is None else (1.0, 1.0)
     return Parity(least.low * few, usual.middle, most.high * many)
@@ -154,19 +164,19 @@ def advice(choice: TrainOrTake) -> Iterator[str]:
     taken = f"loss {best.loss:.2f}, {_rounded(best.metrics[choice.time], 3)} ms, {best.metrics[MEMORY]:.2f} GB"
     about = f"{best.label} ({tokens_of(best.trained)}, {best.trained.licence})"
     yield f"{'Take' if choice.take else 'Train it: the best published model that fits is'} {about}: {taken}."
-    yield level(best, choice.gpu)
+    yield level(best.parity, best.hours, choice.gpu)
 
 
-def level(offer: Offer, gpu: str) -> str:
+def level(parity: Parity, hours: Parity, gpu: str) -> str:
     """`To be level, train on 73 B tokens (90 %: 6.5 B to 26 T): 153 H100 hours.`"""
-    low, middle, high = (tokens(number) for number in (offer.parity.low, offer.parity.middle, offer.parity.high))
+    low, middle, high = (tokens(number) for number in (parity.low, parity.middle, parity.high))
     name = BESIDES.sub("", gpu)
-    if not np.isfinite(offer.parity.low):
+    if not np.isfinite(parity.low):
         return "No number of tokens makes it level."
-    if not np.isfinite(offer.parity.middle):
-        return f"To be level, train on {low} at the least, {_hours(offer.hours.low, name)}; more likely no number suffices."
+    if not np.isfinite(parity.middle):
+        return f"To be level, train on {low} at the least, {_hours(hours.low, name)}; more likely no number suffices."
     between = f"{low.removesuffix(WORD)} to {high.removesuffix(WORD)}"
-    return f"To be level, train on {middle} (90 %: {between}): {_hours(offer.hours.middle, name)}."
+    return f"To be level, train on {middle} (90 %: {between}): {_hours(hours.middle, name)}."
 
 
 def tokens(number: float) -> str:
