@@ -27,8 +27,8 @@ const withSafe = (row, sparse) => {
   return {...row, sparse, late, safe: Math.max(row.t, late)};
 };
 const columns = kind => {
-  const {id, p, t} = here[kind], memory = shared.memory[`${state.format} ${state.workload}`];
-  return id.map((key, at) => ({id: key, p: p[at], t: t[at], m: memory[kind[0] + key]}));
+  const {id, p, t, m} = here[kind], memory = shared.memory[`${state.format} ${state.workload}`];
+  return id.map((key, at) => ({id: key, p: p[at], t: t[at], m: m ? m[at] : memory[kind[0] + key]}));
 };
 
 function open() {

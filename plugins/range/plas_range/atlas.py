@@ -28,7 +28,7 @@ from nas.answer.design_words import count, describe_in_words
 from nas.answer.device_times import in_ms
 from nas.answer.take import GPU, hours_per_token, level, losses_of_model, parity_with, predicted_losses, tokens_of
 from nas.api.study import load_study
-from nas.errors import PlasError, UsageError
+from nas.errors import UsageError
 from nas.files.tables import write
 from nas.pages.page import embedded, policy
 from nas.problem.evaluations import Evaluations, rounded
@@ -339,15 +339,12 @@ def of_board(name: str, shared: dict[str, Any], losses: FloatArray, levels: Leve
 
 
 def without_memory(case: dict[str, Any], memory: dict[str, float]) -> dict[str, Any]:
-    """A case whose memory is in a table, `d` or `m` and a number: that of a design or model is the same on every board.
-
-    Raises:
-        PlasError: it is not.
-    """
+    """A case whose memory is in a table of all boards, `d` or `m` and the number of a design or model; where a board's is another, it keeps its own."""
     for kind in ("designs", "models"):
-        for at, gb in zip(case[kind]["id"], case[kind].pop("m"), strict=True):
-            if memory.setdefault(f"{kind[0]}{at}", gb) != gb:
-                raise PlasError(f"memory: expected one of {kind} {at} on all boards, got {gb}; keep it with each board")
+        own = {f"{kind[0]}{at}": gb for at, gb in zip(case[kind]["id"], case[kind]["m"], strict=True)}
+        if all(memory.get(at, gb) == gb for at, gb in own.items()):
+            memory |= own
+            del case[kind]["m"]
     return case
 
 
