@@ -27,14 +27,14 @@ const withSafe = (row, sparse) => {
   return {...row, sparse, late, safe: Math.max(row.t, late)};
 };
 const columns = kind => {
-  const {id, p, t, m} = here[kind], memory = shared.memory[`${state.format} ${state.workload}`];
-  return id.map((key, at) => ({id: key, p: p[at], t: t[at], m: m ? m[at] : memory[kind[0] + key]}));
+  const {id, p, t, m} = here[kind], prefix = kind === 'models' ? 'm' : `${here.space}.`, memory = shared.memory[`${state.format} ${state.workload}`];
+  return id.map((key, at) => ({id: key, p: p[at], t: t[at], m: m ? m[at] : memory[prefix + key]}));
 };
 
 function open() {
   here = block(state.board).formats[state.format][state.workload];
   rows = columns('designs').map(row => {
-    const [size, rest, loss, sparse] = shared.designs[row.id];
+    const [size, rest, loss, sparse] = shared.designs[`${here.space}.${row.id}`];
     return {...withSafe(row, sparse), size, rest, loss};
   });
   models = columns('models').map(row => {
@@ -91,7 +91,7 @@ function sentences({own, plain, safe}) {
   if (!own) return ['Nothing fits: no design is within these limits.'];
   const [, , written] = shared.workloads[state.workload], lines = [];
   const {model} = best(state.time, state.memory, safe ? 'safe' : 't');
-  const [take, level] = model ? shared.levels[`${own.id}-${model.id}`] : [0, ''];
+  const [take, level] = model ? shared.levels[`${here.space}.${own.id}-${model.id}`] : [0, ''];
   const taken = model && `${model.name} (${model.tokens}, ${model.licence}): loss ${model.loss.toFixed(2)}, ${three.format(model.t)} ms, ${model.m.toFixed(2)} GB.`;
   if (take) lines.push(`Take ${taken}`);
   lines.push(`${take ? 'Or train' : 'Best design'}: ${own.size}`, own.rest, `Predicted loss ${own.loss.toFixed(2)} nats`);

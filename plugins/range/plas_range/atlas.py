@@ -168,6 +168,7 @@ class Case:
         wanted, written = tokens
         lengths = {"input_tokens": wanted, "output_tokens": written}
         self.problem: Problem = load_study(device=board, precision=precision, baselines=[], **lengths).problem
+        self.size = self.problem.space.size  # keys are of a space, which an engine narrows
         (self.limit,) = (budget.limit for budget in self.problem.limits)
         space = self.problem.space
         genotypes = space.genotypes(np.arange(space.size))
@@ -253,6 +254,7 @@ class Case:
         scenario, one = self.problem.scenario, self._architectures[[0]] if len(designs) else None
         profile = scenario.calibration
         return {
+            "space": self.size,
             "limit": self.limit,
             "share": 0 if one is None else share_of(scenario, one),
             "typical": profile is not None and bool(profile.typical),
@@ -265,13 +267,13 @@ class Case:
     def words(self, held: Mapping[str, Any]) -> dict[str, list[Any]]:
         """What is said of each design that is not held: its size, the rest with its parameters, its loss; whether it has experts."""
         said = {}
-        for row in {row for row, _ in self.answers[0] if str(self.designs.keys[row]) not in held}:
+        for row in {row for row, _ in self.answers[0] if f"{self.size}.{self.designs.keys[row]}" not in held}:
             design, metrics = self._architectures[[row]], self.designs[row : row + 1].first
             size, rest = describe_in_words(design, self.problem.space.settings)
             sparse = int(design.n_experts[0]) > 1
             used = f", {count(metrics['params_active'], 'B')} used per token" if sparse else ""
             words = f"{rest}, {count(metrics['params_total'], 'B')} parameters{used}"
-            said[str(self.designs.keys[row])] = [size, words, metrics["loss"], int(sparse)]
+            said[f"{self.size}.{self.designs.keys[row]}"] = [size, words, metrics["loss"], int(sparse)]
         return said
 
     def levels(self, shared: "Levels") -> None:
@@ -279,7 +281,10 @@ class Case:
         for row, at in sorted(self.answers[0]):
             if at >= 0:
                 shared.add(
-                    self.problem, int(self.designs.keys[row]), self._architectures[[row]], int(self.models[0][at])
+                    self.problem,
+                    f"{self.size}.{self.designs.keys[row]}",
+                    self._architectures[[row]],
+                    int(self.models[0][at]),
                 )
 
 
@@ -288,10 +293,10 @@ class Levels:
 
     def __init__(self, held: dict[str, list[Any]]) -> None:
         self.held, self.trainer = held, load_device(GPU)
-        self._of_designs: dict[int, tuple[LossCurve, float]] = {}
+        self._of_designs: dict[str, tuple[LossCurve, float]] = {}
         self._of_models: dict[int, FloatArray] = {}
 
-    def add(self, problem: Problem, key: int, design: Architectures, model: int) -> None:
+    def add(self, problem: Problem, key: str, design: Architectures, model: int) -> None:
         """Add a design beside a model, unless it is held."""
         law, (trained, models) = problem.scenario.law, published()
         if f"{key}-{model}" in self.held:
@@ -339,9 +344,12 @@ def of_board(name: str, shared: dict[str, Any], losses: FloatArray, levels: Leve
 
 
 def without_memory(case: dict[str, Any], memory: dict[str, float]) -> dict[str, Any]:
-    """A case whose memory is in a table of all boards, `d` or `m` and the number of a design or model; where a board's is another, it keeps its own."""
+    """A case whose memory is in a table of all boards, by the number of a design in its space, or by `m` and that of a model; where a board's is another, it keeps its own."""
     for kind in ("designs", "models"):
-        own = {f"{kind[0]}{at}": gb for at, gb in zip(case[kind]["id"], case[kind]["m"], strict=True)}
+        own = {
+            f"{case['space']}.{at}" if kind == "designs" else f"m{at}": gb
+            for at, gb in zip(case[kind]["id"], case[kind]["m"], strict=True)
+        }
         if all(memory.get(at, gb) == gb for at, gb in own.items()):
             memory |= own
             del case[kind]["m"]
