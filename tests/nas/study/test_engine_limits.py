@@ -124,12 +124,14 @@ def sentence(problem: Problem, top_k: int) -> str:
 
 
 def test_without_an_engine_the_answer_names_those_that_run_the_design(problem_of: Callable[..., Problem]) -> None:
-    known = problem_of(**ONE | {"precision": "fp16"})
+    gpu = ONE | {"device": {**BOARD, "chip": "gpu"}}
+    known = problem_of(**gpu | {"precision": "fp16"})
     assert sentence(known, 1).endswith(
         "Runs as trained in vLLM, MLX and MLC-LLM; llama.cpp and TensorRT-LLM renormalise top-1 routing."
     )
     assert sentence(known, 2).endswith("Runs as trained in llama.cpp, vLLM, TensorRT-LLM, MLX and MLC-LLM.")
-    assert "No engine is known to run it as trained in q8_0; llama.cpp" in sentence(problem_of(**ONE), 1)
+    assert "No engine is known to run it as trained in q8_0; llama.cpp" in sentence(problem_of(**gpu), 1)
+    assert sentence(problem_of(**ONE), 1).endswith("Whether an engine of this NPU runs it is not known.")
 
 
 def test_an_engine_is_named_alone_and_nothing_where_parts_of_a_model_are_left_out(

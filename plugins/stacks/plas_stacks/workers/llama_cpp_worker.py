@@ -26,7 +26,7 @@ def logits(loaded):
     return np.ctypeslib.as_array(llama_cpp.llama_get_logits_ith(loaded.ctx, -1), (loaded.n_vocab(),))
 
 
-def read(loaded, ids):
+def next_token(loaded, ids):
     """The next token after a prompt; nothing is kept of what came before."""
     loaded.reset()
     loaded.eval(ids)
@@ -36,13 +36,13 @@ def read(loaded, ids):
 def first_logits(job, ids):
     """Those after the prompt."""
     loaded = load(job)
-    read(loaded, ids)
+    next_token(loaded, ids)
     return logits(loaded).tolist()
 
 
 def generated(loaded, job):
     """Tokens of a request."""
-    made = [read(loaded, [7 * i % 256 for i in range(job["input_tokens"])])]
+    made = [next_token(loaded, [7 * i % 256 for i in range(job["input_tokens"])])]
     while len(made) < job["output_tokens"]:
         loaded.eval(made[-1:])
         made.append(int(logits(loaded).argmax()))
@@ -52,7 +52,7 @@ def generated(loaded, job):
 def repetition(loaded, job):
     """Prompt and steps, each with the choice of a token."""
     begin = time.perf_counter()
-    token = read(loaded, [7 * i % 256 for i in range(job["input_tokens"])])
+    token = next_token(loaded, [7 * i % 256 for i in range(job["input_tokens"])])
     middle = time.perf_counter()
     for _ in range(job["output_tokens"]):
         loaded.eval([token])
