@@ -13,7 +13,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from importlib.resources import files
@@ -39,6 +39,7 @@ from nas.problem.uncertainty import AS_GOOD
 from nas.study.catalogue import load_device
 from nas.study.published import MEMORY, label_of, published
 from nas.terminal.console import notice
+from objectives.assessment import Assessment
 from objectives.device import Device
 from objectives.measured_bounds import factors_of
 from objectives.plugins import documents
@@ -97,8 +98,13 @@ class Costs:
 
     def rows(self, chosen: IntArray) -> "Costs":
         """Those of some rows."""
-        columns = (column[chosen] for column in (self.prefill, self.total, self.memory, self.sparse))
-        return Costs(*columns, self.tokens, self.safe, self.ranges)
+        return replace(
+            self,
+            prefill=self.prefill[chosen],
+            total=self.total[chosen],
+            memory=self.memory[chosen],
+            sparse=self.sparse[chosen],
+        )
 
     def columns(self) -> dict[str, list[float]]:
         """Prefill, total and memory in as few digits as say the same."""
@@ -165,9 +171,9 @@ class Case:
 
     def __init__(self, board: str, precision: str, tokens: tuple[int, int], losses: FloatArray) -> None:
         self.losses = losses
-        wanted, written = tokens
-        lengths = {"input_tokens": wanted, "output_tokens": written}
-        self.problem: Problem = load_study(device=board, precision=precision, baselines=[], **lengths).problem
+        self.problem: Problem = load_study(
+            device=board, precision=precision, baselines=[], input_tokens=tokens[0], output_tokens=tokens[1]
+        ).problem
         self.size = self.problem.space.size  # keys are of a space, which an engine narrows
         (self.limit,) = (budget.limit for budget in self.problem.limits)
         space = self.problem.space
@@ -190,7 +196,8 @@ class Case:
             both = factors_of("total_ms", SHARE, self.problem.scenario).values()
         except ValueError:  # too few models were held out to claim it
             return None
-        return tuple(tuple(getattr(factor, kind) for factor in both) for kind in ("dense", "sparse"))  # type: ignore[misc]
+        prefill, decode = both
+        return (prefill.dense, decode.dense), (prefill.sparse, decode.sparse)
 
     @cached_property
     def _ranges(self) -> tuple[tuple[float, ...], ...]:
@@ -203,10 +210,16 @@ class Case:
             kinds.append(tuple(end for phase in ends.values() for end in phase))
         return tuple(kinds) if all(len(kind) == 4 for kind in kinds) else ()
 
-    def _costs(self, metrics: Mapping[str, FloatArray], experts: Any) -> Costs:
-        columns = (metrics[name] for name in ("prefill_ms", "total_ms", MEMORY))
-        tokens = self.problem.scenario.output_tokens
-        return Costs(*columns, np.asarray(experts) > 1, tokens, self._factors, self._ranges)
+    def _costs(self, metrics: Assessment | Mapping[str, FloatArray], experts: Any) -> Costs:
+        return Costs(
+            metrics["prefill_ms"],
+            metrics["total_ms"],
+            metrics[MEMORY],
+            np.asarray(experts) > 1,
+            self.problem.scenario.output_tokens,
+            self._factors,
+            self._ranges,
+        )
 
     @cached_property
     def models(self) -> tuple[IntArray, Costs]:
@@ -331,7 +344,7 @@ def of_board(name: str, shared: dict[str, Any], losses: FloatArray, levels: Leve
     """A board as the page holds it; what boards share, designs and tokens until they are level, is added to `shared`."""
     device, formats = load_device(name), {}
     for precision in formats_of(device):
-        cases = []
+        cases: list[dict[str, Any]] = []
         for _, *tokens in WORKLOADS:
             case = Case(name, precision, (tokens[0], tokens[1]), losses)
             cases.append(without_memory(case.content(), shared["memory"].setdefault(f"{precision} {len(cases)}", {})))
