@@ -290,6 +290,7 @@ def test_a_pick_keeps_its_limit_in_4_of_5_cases_and_the_screen_says_what_that_co
     show(outcome, Path("run"))
     said = " ".join(capsys.readouterr().out.split())
     assert f"Keeps total_ms <= 100 in 4 of 5 cases, which costs {kept - lowest:.2g} nats." in said
+    assert "; total time limits it." in said
     content = answer_in_numbers(outcome)
     assert content is not None
     assert content["margin_nats"] == kept - lowest
