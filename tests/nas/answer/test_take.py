@@ -142,9 +142,9 @@ def test_what_is_not_published_of_a_model_widens_its_interval() -> None:
     unknown = Trained("a", "smollm2_135m", None, 4.0, "2024-11", "Apache-2.0")
     pruned = Trained("a", "smollm2_135m", 2e12, 4.0, "2024-11", "Apache-2.0", "pruning")
     no_bytes = Trained("a", "smollm2_135m", 2e12, None, "2024-11", "Apache-2.0")
-    of_known = take._parity(curve, law, known, shape)
+    of_known = take.parity_with(curve, known, take.losses_of_model(law, known, shape))
     for other in (unknown, pruned, no_bytes):
-        found = take._parity(curve, law, other, shape)
+        found = take.parity_with(curve, other, take.losses_of_model(law, other, shape))
         assert found.low <= of_known.low
         assert found.high >= of_known.high
         assert (found.low, found.high) != (of_known.low, of_known.high)
