@@ -7,15 +7,19 @@ import moocore
 import numpy as np
 
 from nas.answer import plot_data
-from nas.answer.outcome import Outcome
+from nas.answer.device_times import ranges_of_what, times_of
+from nas.answer.outcome import Outcome, once
 from nas.answer.palette import label
 from nas.answer.sentences import baseline_metric, plot_axes
 from nas.answer.sureness import beside_evidence, difference_in_words, model_witnesses
+from nas.answer.take import tokens
 from nas.pages.page import column
 from nas.problem.breakdown import KINDS, by_format, operator_columns, resident_bytes, step_metrics, steps_from
 from nas.problem.evaluations import Evaluations, rounded
-from nas.problem.objective import EXTRAPOLATION, built_in, is_rate
+from nas.problem.objective import EXTRAPOLATION, OWN, PickQuery, built_in, is_rate
+from nas.problem.picks import MARGIN
 from nas.problem.problem import Problem
+from nas.problem.quantiles import with_margins, with_metrics
 from nas.problem.uncertainty import from_models
 from nas.terminal.doors import command
 from objectives.loss_law.law import Law
@@ -64,15 +68,16 @@ def _row_solved(outcome: Outcome, usable: IntArray) -> Rows:
     kept = usable[np.isin(usable, usable[plot_data.thinned(len(usable), PICKABLE)])]
     if not outcome.whole or not {"loss", "total_ms"} <= set(objectives) or len(kept) < len(usable):
         return Rows(kept, (), False, "The space was solved, not sampled: select solves it again for other budgets.")
-    why = f"The space was solved and its frontier kept: budgets on {' and '.join(objectives)} can be tightened here; "
-    return Rows(kept, objectives, False, f"{why}select solves the space again for any other.")
+    why = "The space was solved and its frontier kept: tightened budgets choose from it; select solves the space again."
+    return Rows(kept, objectives, False, why)
 
 
 def _of_many(outcome: Outcome, usable: IntArray) -> Rows:
     """A large run: its frontier, a share of its dots, and every row that some budgets on few metrics can pick."""
-    found = outcome.evaluations
+    found = priced(outcome)
     names = tuple(dict.fromkeys([*found.objectives, *(budget.metric for budget in found.budgets)]))
-    columns = [np.arange(len(usable), dtype=np.float64), *(found.metrics[name][usable] for name in names)]
+    limited = [*names, *(name + MARGIN for name in names if name + MARGIN in found.metrics)]
+    columns = [np.arange(len(usable), dtype=np.float64), *(found.metrics[name][usable] for name in limited)]
     pickable = usable[moocore.is_nondominated(np.stack(columns, axis=1))]
     feasible = usable[found.feasible[usable]]
     frontier = np.flatnonzero(
@@ -85,6 +90,14 @@ def _of_many(outcome: Outcome, usable: IntArray) -> Rows:
         why = f"Too many of {len(found):,} evaluations can be picks to hold them here: select takes any budget."
     chosen = usable[np.isin(usable, np.union1d(drawn, pickable))]
     return Rows(chosen, names, True, why)
+
+
+@once
+def priced(outcome: Outcome) -> Evaluations:
+    """Everything evaluated, with every time as picks keep a limit on it."""
+    found = outcome.evaluations
+    problem = with_margins(outcome.study.problem, found.metrics)
+    return with_metrics(problem, found, tuple(name for name in problem.columns if name not in found.metrics))
 
 
 def _place(found: Evaluations) -> IntArray:
@@ -110,7 +123,7 @@ def run_data(outcome: Outcome, rows: Rows) -> dict[str, Any]:
     picked = np.array([pick["row"] for pick in picks], dtype=np.int64)  # taken apart, beside members of the frontier
     detailed = np.union1d(frontier[plot_data.thinned(len(frontier), DETAILED)], picked).astype(np.int64)
     genotypes, across = every.genotypes[rows.chosen[detailed]], axes_of(outcome)[0]
-    curve, groups = plot_data.convergence(outcome), None if doubt is None else doubt.groups
+    curve, law = plot_data.convergence(outcome), problem.scenario.law
     return {
         "metrics": [metric_of(outcome, metric) for metric in every.metrics],
         "objectives": list(every.objectives),
@@ -123,8 +136,9 @@ def run_data(outcome: Outcome, rows: Rows) -> dict[str, Any]:
         "frontier": column(frontier),
         "frontierName": plot_data.frontier_name(outcome),
         "optimal": None if outcome.optimal is None else column(outcome.optimal[held]),
-        "groups": None if groups is None else column(groups[held]),
+        "groups": None if doubt is None else column(doubt.groups[held]),
         "steps": 0 if doubt is None else doubt.steps,
+        "tokens": f" after {tokens(law.tokens)}" if law.sees_tokens and law.tokens else "",
         "differences": _differences(outcome, genotypes),
         "exact": _exact(outcome),
         "baselines": _baselines(outcome),
@@ -165,7 +179,7 @@ def _solved(outcome: Outcome) -> bool:
 
 
 def _rows(outcome: Outcome, rows: Rows) -> dict[str, Any]:
-    found = outcome.evaluations[rows.chosen]
+    found = priced(outcome)[rows.chosen]
     architectures = outcome.study.problem.architectures(found.genotypes)
     return {
         "n": len(found),
@@ -252,7 +266,16 @@ def details(problem: Problem, genotypes: IntArray) -> dict[str, Any]:
         "steps": _steps(problem, genotypes),
         "interval": interval(law, architectures),
         "extrapolates": column(law.extrapolates(architectures)),
+        "ranges": _ranges(problem, genotypes),
     }
+
+
+def _ranges(problem: Problem, genotypes: IntArray) -> list[str]:
+    """Where measured times of each design lie, in words; "" where nothing says."""
+    times, found = times_of(problem, PickQuery(OWN, None))[:1], problem.evaluate(genotypes)
+    designs = [problem.architectures(row[np.newaxis]) for row in genotypes]
+    figures = [found[i : i + 1].first for i in range(len(genotypes))]
+    return [ranges_of_what(problem.pricing(d), d, m, times) for d, m in zip(designs, figures, strict=True)]
 
 
 def _named(columns: dict[str, Any]) -> dict[str, Any]:

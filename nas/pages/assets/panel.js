@@ -8,7 +8,7 @@ function readDetails() {
   const counts = Array.from(decoded(d.steps.counts)), starts = [0];
   for (const n of counts) starts.push(starts[starts.length - 1] + n);
   return {
-    lossTerms: named(d.lossTerms), resident: named(d.resident), extrapolates: decoded(d.extrapolates),
+    lossTerms: named(d.lossTerms), resident: named(d.resident), extrapolates: decoded(d.extrapolates), ranges: d.ranges,
     low: d.interval && decoded(d.interval.low), high: d.interval && decoded(d.interval.high),
     phases: d.phases.map(phase => ({name: phase.name, operators: phase.operators.map(operator => ({
       name: operator.name, part: operator.part, instances: decoded(operator.instances), gflop: decoded(operator.gflop), mb: decoded(operator.mb),

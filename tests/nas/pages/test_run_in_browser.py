@@ -33,6 +33,7 @@ STUDIES: dict[str, dict[str, Any]] = {
     "ties": {"law": TIES, "flags": {"algo": "exact"}},
     "three objectives": {"objectives": ["loss", "prefill_ms", "resident_gb"]},
     "no budget": {"budgets": {"memory_gb": "none"}},
+    "a board": {"preset": "device", "budgets": {"total_ms": 300, "decode_ms": 200}},
 }
 MOVES = [
     ("total_ms", 0),
@@ -293,20 +294,33 @@ def test_the_default_page_is_small_and_its_picks_are_selects(
         assert page.data("#pick", "index") == picked_by_select(page, inside, run, monkeypatch)
 
 
-def test_a_run_solved_over_a_larger_space_tightens_its_objectives(
+def test_a_run_solved_over_a_larger_space_chooses_from_its_frontier(
     run_of: RunOf, page: Any, inside: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = run_of(flags={"algo": "exact"}, space="fine", budgets={"total_ms": 60, "memory_gb": 2})
     page.open(run / "report.html")
     assert "solved" in page.text(".side")
-    slider = '#budgets input[type=range][data-metric="total_ms"]'
+    found = recorded_run(run).evaluations.metrics
     for step in (1000, 800, 300):
-        page.enter(slider, step)
-        words = shlex.split(page.text("#command"))
-        answer = inside("select", str(run), *words[4:], "--json")
+        page.enter('#budgets input[type=range][data-metric="total_ms"]', step)
+        limit = float(page.run("return document.querySelector('#budgets input[type=text]').value"))
+        row = int(page.data("#pick", "index"))
+        assert found["total_ms@q80"][row] <= limit
+        answer = inside("select", str(run), *shlex.split(page.text("#command"))[4:], "--json")
         (chosen,) = json.loads(answer.out)
-        assert f"{chosen['depth']} layers, width {chosen['width']:,}, " in page.text("#pick")
-        assert f"({chosen['n_kv_heads']} KV)" in page.text("#pick")
+        assert chosen["loss"] <= found["loss"][row] <= chosen["loss"] + 0.02
+        assert step < 1000 or f"{chosen['depth']} layers, width {chosen['width']:,}, " in page.text("#pick")
+
+
+def test_the_sentence_states_tokens_and_where_measured_times_lie(
+    tiny: dict[str, Any], run_of: RunOf, page: Any
+) -> None:
+    run = run_of(space=tiny, preset="device", device="raspberry_pi_5", budgets={"total_ms": 4000})
+    opened(page, run, 360)
+    assert re.search(r"nats after [\d.]+ [BT] tokens; it takes", page.text("#pick"))
+    assert re.search(r"\d+ % of .*: total [\d,]+ to [\d,]+ ms", page.text("#pick"))
+    page.enter('#budgets input[type=range][data-metric="total_ms"]', 0)
+    assert "undefined" not in page.run("return document.body.innerText")
 
 
 def test_a_page_names_how_a_design_is_served(
