@@ -136,7 +136,7 @@ def run_data(outcome: Outcome, rows: Rows) -> dict[str, Any]:
         "frontier": column(frontier),
         "frontierName": plot_data.frontier_name(outcome),
         "optimal": None if outcome.optimal is None else column(outcome.optimal[held]),
-        "groups": None if doubt is None else column(doubt.groups[held]),
+        "groups": None if doubt is None or doubt.groups is None else column(doubt.groups[held]),
         "steps": 0 if doubt is None else doubt.steps,
         "tokens": f" after {tokens(law.tokens)}" if law.sees_tokens and law.tokens else "",
         "differences": _differences(outcome, genotypes),

@@ -29,6 +29,7 @@ from plas_board.calibrate.calibration_document import (
     served_report,
     usage,
 )
+from plas_board.calibrate.devices import contradicts
 from plas_board.calibrate.inputs import called, read_input, repeated, target
 from plas_board.calibrate.page import calibration_page
 from plas_board.calibrate.request import CalibrateRequest
@@ -173,8 +174,12 @@ def resolve(row: Mapping[str, str]) -> tuple[str, Architectures]:
 def measured_rows(
     lines: Iterable[str], device: str, *, contended: Contended = "", first: int = 2
 ) -> tuple[list[Measurement], list[LeftOut], int]:
-    """Rows of one device, rows left out, and how many belong to other devices."""
+    """Rows of one device, rows left out, those of an engine that no such chip runs too, and how many belong to other devices."""
     rows, left = read(lines, device, resolve, contended=contended, first=first)
+    on = load_device(device)
+    other = [m for m in rows if contradicts("", on, m.engine)]
+    rows = [m for m in rows if m not in other]
+    left += [LeftOut(m.line, m.device, f"measured with {m.engine}, which {on.name} does not run") for m in other]
     base, mode = id_and_mode(device)
     wanted = {normalised(name + "@" * bool(mode) + mode) for name in (base, Path(base).stem)}
     here = [m for m in rows if normalised(m.device) in wanted]
@@ -201,13 +206,11 @@ def calibrated(
     done = list(_times(rows, priced_on, law, source, unfitted, request=request))
     served = _served(rows, priced_on, law, done, unfitted)
     energies = list(_energies(rows, priced_on, law, source, unfitted))
-    fitted: list[Calibrated | EnergyGroup | ServedGroup] = [*done, *served, *energies]
-    used = {m.line for group in fitted for m in group.rows} | {row.line for row in unfitted}
+    used = {m.line for group in (*done, *served, *energies) for m in group.rows} | {row.line for row in unfitted}
     unfitted += [LeftOut(m.line, m.device, WHOLE) for m in rows if m.line not in used]
     base, mode = id_and_mode(device)
-    return Outcome(
-        load_device(base), mode, done, energies, left + list(dict.fromkeys(unfitted)), elsewhere, served=served
-    )
+    left += dict.fromkeys(unfitted)
+    return Outcome(load_device(base), mode, done, energies, left, elsewhere, served=served)
 
 
 def _times(

@@ -332,6 +332,24 @@ def test_a_backend_names_the_unit_of_a_chip_that_computed(
 
 
 @pytest.mark.parametrize(
+    ("engine", "device", "refused"),
+    [("llama.cpp CUDA", "hailo_10h", True), ("CPU", "snapdragon_8_elite", True), ("MLX", "rtx_4090", True), ("MLX", "m4_10c", False)],
+)  # fmt: skip
+def test_the_engine_of_a_measured_table_names_the_unit_that_computed(
+    engine: str, device: str, refused: bool, inside: Any, tmp_path: Path
+) -> None:
+    head, rows = (
+        "device,model,precision,batch,prompt_len,gen_len,metric,value,engine",
+        ("ttft_ms,900", "decode_tok_s,30"),
+    )
+    lines = [f"{device},qwen2.5_0.5b,int4,1,1024,{i},{row},{engine}" for i, row in enumerate(rows)]
+    (tmp_path / "measured.csv").write_text("\n".join([head, *lines]))
+    answer = inside("calibrate", "measured.csv", "--device", device, "doubtful=write", "--out", "mine.yaml")
+    assert (f"measured with {engine}, which {DEVICES[device].name} does not run" in answer.err) == refused, answer
+    assert (tmp_path / "mine.yaml").exists() != refused
+
+
+@pytest.mark.parametrize(
     ("heading", "device"),
     [
         ("# M1Max results", "m1_max_32c"), ("# rtx4090 (24GB)", "rtx_4090"), ("# 4090", "rtx_4090"), ("# Pi5", "raspberry_pi_5"),
