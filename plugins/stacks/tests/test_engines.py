@@ -99,9 +99,9 @@ def test_a_conversion_that_fails_says_why(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HERE)
 def test_a_pick_runs_in_the_engine(name: str, tmp_path: Path) -> None:
-    """In the first and the last format: converted; loaded, 16 tokens generated, parameters and logits compared; timed, and calibrated by it."""
+    """In the first and the last format, with an FFN as large as the vocabulary: converted; loaded, 16 tokens generated, parameters and logits compared; timed, and calibrated by it."""
     own = engines()[name]
-    (tmp_path / "one.csv").write_text("id,depth,width,n_kv_heads,n_experts,top_k,expert_size\na,1,128,2,1,1,256\n")
+    (tmp_path / "one.csv").write_text("id,depth,width,n_kv_heads,n_experts,top_k,expert_size\na,1,128,2,1,1,512\n")
     (tmp_path / "board.yaml").write_text(
         "name: a board\nfp16: 1 TFLOP/s\nint8: 2 TOP/s\nbandwidth: 20 GB/s\nmemory: 8 GB\nchip: cpu\n"
     )

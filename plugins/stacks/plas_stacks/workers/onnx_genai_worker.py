@@ -1,5 +1,6 @@
 """ONNX Runtime GenAI: its model builder converts, its generator runs; `file` is its configuration, the graph lies beside it."""
 
+import importlib
 import itertools
 import json
 import runpy
@@ -16,7 +17,10 @@ BYTES = 2  # TensorProto.UINT8 of ONNX: weights of so few bits that a byte holds
 
 
 def convert(job):
-    """For processors."""
+    """For processors; its builder takes every layer with as many outputs as there are tokens for a head, so it is told which one is."""
+    importlib.import_module("onnxruntime_genai.models")  # from then on its folder is on the path
+    base = importlib.import_module("builders.base").Model
+    base.has_lm_head = lambda self, module: module is self.weights.lm_head
     folder = str(Path(job["file"]).parent)
     given = {"-i": job["hf"], "-m": job["hf"], "-o": folder, "-p": job["precision"], "-e": "cpu", "-c": folder}
     sys.argv[1:] = itertools.chain(*given.items())
