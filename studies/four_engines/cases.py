@@ -14,13 +14,13 @@ from plas_stacks.engine import engines
 HERE = Path(__file__).parent
 READ, WRITTEN = 128, 16  # tokens
 FORMATS = {
-    "llama_cpp": ("fp16", "q8_0", "q4_0"),
-    "onnx_genai": ("fp32", "int8", "int4"),
-    "openvino": ("fp32", "int8", "int4"),
-    "litert_lm": ("fp32", "int8", "int4"),
-    "executorch": ("fp32", "int8", "int4"),
+    "llama_cpp": ("q8_0", "fp16", "q4_0"),
+    "onnx_genai": ("int8", "fp32", "int4"),
+    "openvino": ("int8", "fp32", "int4"),
+    "litert_lm": ("int8", "fp32", "int4"),
+    "executorch": ("int8", "fp32", "int4"),
 }
-REAL_TIME = '#!/bin/sh\nexec chrt -f 10 {} "$@"\n'
+REAL_TIME = '#!/bin/sh\nexec flock "{}" chrt -f 10 "{}" "$@"\n'  # ahead of everything else, one at a time
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,10 @@ def designs() -> list[dict[str, str]]:
 
 
 def cases(names: Iterator[str] | list[str]) -> Iterator[Case]:
-    """Every format and engine of a design before the next design, so that a run that ends early has some of each."""
+    """Every design and engine in the first format before the next format, so that a run that ends early can be calibrated by."""
     chosen = list(names)
-    for design in designs():
-        yield from (Case(design, name, kind) for name in chosen for kind in FORMATS[name])
+    for kinds in zip(*(FORMATS[name] for name in chosen), strict=True):
+        yield from (Case(design, *pair) for design in designs() for pair in zip(chosen, kinds, strict=True))
 
 
 def run(case: Case, root: Path, python: str) -> dict[str, object]:
@@ -71,7 +71,7 @@ def run(case: Case, root: Path, python: str) -> dict[str, object]:
     place = folder / "files" / case.design["id"] / case.engine.replace("_", "-")
     size = sum(path.stat().st_size for path in place.rglob("*") if path.is_file())
     quick = folder / "python"
-    quick.write_text(REAL_TIME.format(python), encoding="utf-8")
+    quick.write_text(REAL_TIME.format(root.resolve() / "lock", python), encoding="utf-8")
     quick.chmod(0o755)
     measure = [python, "-m", "nas", "measure", str(folder / "files" / "candidates.csv"), "--backend", case.engine]
     measure += ["--models", str(folder / "files"), "--precision", case.format, "--interpreter", str(quick), *lengths]
