@@ -10,8 +10,7 @@ The form, chosen on the same rows among some thirty variants of its effects and 
 `SHAPE` predicts, with y = level + class of chip + its kind + family of formats + engine of that class + device + rest, each but the level
 normal about 0. A group's y is the median over its rows. The standard deviations are of the largest restricted likelihood, with
 log(sd) normal about `USUAL`, as classes and engines are few.
-Residuals of left-out devices, in standard deviations, are those of all kinds: `print_coverage` says how often their ranges hold in each. A kind of
-which no device was seen has those of devices whose kind was left out whole.
+Ranges are of left-out devices' residuals in standard deviations, those of the kind `OWN` times, the wider the fewer boards it has: `print_coverage` says how often they hold.
 A device of which nothing is known has no term of its own: its variance is in the spread. Without an engine it has one of those that
 devices of its class were seen with.
 """
@@ -27,7 +26,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, get_args
 
 import numpy as np
@@ -94,10 +92,7 @@ BYTES = {
     "fp4": 0.5,
 }  # a weight: the same, models.rs (quant_bytes_per_param)
 LIMITS, MOST_SD = 25, 4.0  # limits that are tried on a device; standard deviations beyond which none is priced
-OWN, LEVELS = (
-    4,
-    np.linspace(0.05, 0.95, 19),
-)  # times that a kind's devices count among all in its limits; quantiles that are kept
+OWN, LEVELS = 4, np.linspace(0.02, 0.98, 49)  # times that a kind's devices count among all; quantiles that are kept
 HELPS = 0.9  # of the error without an engine, which stating it must save
 KEPT = (0.1, 0.3, 0.5, 0.7, 0.9)  # quantiles that stand for the rows of a device
 FILES = {"m_5070.csv": "rtx_5070", "m_xt.csv": "rx_7900_xt", "m_rk3588.csv": "rk3588_npu"}
@@ -125,7 +120,6 @@ SHARED = Typical(
     rows=1,
     residuals={},
     with_engine={},
-    unseen={},
     cells=[],
     source="",
 )
@@ -401,13 +395,12 @@ Place = tuple[Chip, str, str, str]  # of a cell: class, kind, family, engine
 def made(
     found: Sequence[Rows],
     cells: Iterable[Place],
-    residuals: Mapping[bool, dict[Phase, list[float]]],
-    unseen: Mapping[Phase, list[float]] = MappingProxyType({}),
+    residuals: "Residuals",
     *,
     floats: bool = False,
     forms: Mapping[Phase, "Mixed"] | None = None,
 ) -> Typical:
-    """What is shipped, of these groups; residuals with an engine stated and without, and of kinds that were left out whole.
+    """What is shipped, of these groups; residuals with an engine stated and without, by kind.
 
     floats: of activations of FP16, which no study can ask for.
     """
@@ -424,21 +417,13 @@ def made(
         rows=sum(int(g.of(p).sum()) for p, form in forms.items() for g in form.seen),
         residuals=residuals.get(False, {}),
         with_engine=residuals.get(True, {}),
-        unseen=dict(unseen),
         cells=[
             Cell(
                 chip=chip,
                 kind=kind,
                 family=family,
                 engine=engine,
-                **{
-                    p: forms[p]
-                    .at(chip, kind, family, engine, floats=floats)
-                    .model_copy(
-                        update={"seen": any((g.chip, g.kind) == (_path(chip, kind, p), kind) for g in forms[p].seen)}
-                    )
-                    for p in PHASES
-                },
+                **{p: forms[p].at(chip, kind, family, engine, floats=floats) for p in PHASES},
             )
             for chip, kind, family, engine in cells
         ],
@@ -484,12 +469,12 @@ class Judged:
         return self.kind.partition(" ")[0]
 
 
-def left_out(found: Sequence[Rows], *, engines: bool, kinds: bool = False) -> list[Judged]:
-    """Every row predicted from the other devices (or those of other kinds), with its engine or as of an engine that is not stated."""
+def left_out(found: Sequence[Rows], *, engines: bool) -> list[Judged]:
+    """Every row predicted from the other devices, with its engine or as of an engine that is not stated."""
     judged = []
-    for name, chip, kind, floats in sorted({(g.device, g.chip, g.kind if kinds else "", g.floats) for g in found}):
-        here = [g for g in found if (g.device, g.chip, g.floats) == (name, chip, floats) and kind in ("", g.kind)]
-        forms = _without(tuple(found), "" if kinds else name, chip if kinds else "", kind)
+    for name, chip, floats in sorted({(g.device, g.chip, g.floats) for g in found}):
+        here = [g for g in found if (g.device, g.chip, g.floats) == (name, chip, floats)]
+        forms = _without(tuple(found), name)
         asked = [(g.chip, g.kind, g.family, g.engine if engines else "") for g in here]
         typical = made((), dict.fromkeys(asked), {}, floats=floats, forms=forms)
         for group, (_, _, family, engine) in zip(here, asked, strict=True):
@@ -513,9 +498,9 @@ def _rows_of(group: Rows, phase: Phase, columns: FloatArray, sd: float) -> Itera
 
 
 @cache
-def _without(found: Sequence[Rows], device: str, chip: str, kind: str) -> dict[Phase, Mixed]:
-    """The form on groups but those of a device, or of a kind."""
-    others = [g for g in found if g.device != device and (g.chip, g.kind) != (chip, kind)]
+def _without(found: Sequence[Rows], device: str) -> dict[Phase, Mixed]:
+    """The form on groups but those of a device."""
+    others = [g for g in found if g.device != device]
     return {phase: fitted(others, phase) for phase in PHASES}
 
 
@@ -541,7 +526,7 @@ def few_rows(group: Rows) -> AnyArray:
     return seen
 
 
-def narrowed(found: Sequence[Rows], residuals: Mapping[bool, dict[Phase, list[float]]]) -> dict[str, list[Judged]]:
+def narrowed(found: Sequence[Rows], residuals: "Residuals") -> dict[str, list[Judged]]:
     """The same rows predicted as typical of the class, and after three rows of the device."""
     judged: dict[str, list[Judged]] = {"no profile": [], "three rows of a log": []}
     for group in found:
@@ -549,8 +534,8 @@ def narrowed(found: Sequence[Rows], residuals: Mapping[bool, dict[Phase, list[fl
         if seen.all():
             continue
         place = (group.chip, group.kind, group.family, group.engine)
-        forms = _without(tuple(found), group.device, "", "")
-        known = made((), [place], residuals, residuals[True], floats=group.floats, forms=forms)
+        forms = _without(tuple(found), group.device)
+        known = made((), [place], residuals, floats=group.floats, forms=forms)
         known = known.model_copy(update={"few": {phase: [1.0] for phase in PHASES}})
         cell, rest = known.cell(board, group.family, group.engine), group.terms.rows(~seen)
         rows = [m for m, here in zip(group.measured, seen, strict=True) if here]
@@ -570,7 +555,7 @@ def narrowed(found: Sequence[Rows], residuals: Mapping[bool, dict[Phase, list[fl
 
 def overshoots(
     found: Sequence[Rows],
-    residuals: Mapping[bool, dict[Phase, list[float]]],
+    residuals: "Residuals",
     picked: dict[str, dict[Phase, list[float]]],
     *,
     engines: bool,
@@ -587,8 +572,8 @@ def overshoots(
         board = group.board
         engine = group.engine if engines else ""
         asked = [(group.chip, group.kind, group.family, engine)]
-        forms = _without(tuple(found), group.device, "", "")
-        known = made((), asked, residuals, residuals[engines], floats=group.floats, forms=forms)
+        forms = _without(tuple(found), group.device)
+        known = made((), asked, residuals, floats=group.floats, forms=forms)
         known = known.model_copy(update={"picked": picked})
         own = calibrate(list(group.measured), board, load_law(LAW), "").profile
         name = {"int8": "int8", "fp4": "nvfp4", "fp16": "fp16"}.get(group.family, "int4")
@@ -622,20 +607,46 @@ def residuals_of(judged: Sequence[Judged]) -> dict[Phase, list[float]]:
     return found
 
 
+Residuals = Mapping[bool, dict[str, dict[Phase, list[float]]]]  # with an engine stated or not, by kind
+
+
+def by_kind(judged: Mapping[bool, Sequence[Judged]]) -> Residuals:
+    """The errors that ranges are made of; the kind "" is one that was not seen."""
+    return {
+        engines: {
+            kind: {phase: errors_of([row for row in rows if row.phase == phase], kind) for phase in PHASES}
+            for kind in ("", *sorted({row.kind for row in rows}))
+        }
+        for engines, rows in judged.items()
+    }
+
+
+def errors_of(judged: Sequence[Judged], kind: str) -> list[float]:
+    """Quantiles of a phase's errors in standard deviations, for the ranges of a kind: of n boards sqrt(1 + 1/(2n + 2)) times as wide, so that many boards alone have no more than was seen."""
+    boards = len({row.device for row in judged if row.kind == kind})
+    return (math.sqrt(1.0 + 0.5 / (boards + 1)) * _pooled(judged, of_devices(judged), kind)).round(3).tolist()
+
+
+def _pooled(judged: Sequence[Judged], by_device: Mapping[str, Sequence[float]], kind: str) -> FloatArray:
+    """`LEVELS` of what devices have, as much of each, of those of the kind `OWN` times."""
+    own = {row.device for row in judged if row.kind == kind}
+    zs = [np.quantile(z, KEPT) for name, z in by_device.items() for _ in range(OWN if name in own else 1)]
+    pooled: FloatArray = np.quantile(np.concatenate(zs), LEVELS)
+    return pooled
+
+
 def picked_of(judged: Sequence[Judged]) -> dict[str, dict[Phase, list[float]]]:
     """By kind, quantiles of the standard deviations that limits need so that what is picked within one holds it, of left-out devices.
 
     Picked is the slowest row priced within a limit, which selects what is priced too low. Limits are those at which a row is just
-    within, and `LIMITS` from the least to the largest measured time. Devices count alike, those of the kind `OWN` times.
+    within, and `LIMITS` from the least to the largest measured time.
     """
     found: dict[str, dict[Phase, list[float]]] = defaultdict(dict)
     for phase in PHASES:
         rows = [row for row in judged if row.phase == phase]
-        needed = {name: np.quantile(zs, KEPT) for name, zs in needed_of(rows).items()}
+        needed = needed_of(rows)
         for kind in {row.kind for row in rows}:
-            own = {row.device for row in rows if row.kind == kind}
-            zs = np.concatenate([z for name, z in needed.items() for _ in range(OWN if name in own else 1)])
-            found[kind][phase] = [round(float(z), 3) for z in np.quantile(zs, LEVELS)]
+            found[kind][phase] = _pooled(rows, needed, kind).round(3).tolist()
     return dict(found)
 
 
@@ -678,7 +689,7 @@ def coverage(judged: Sequence[Judged], phase: Phase) -> dict[str, tuple[float, f
     rows, shares = [row for row in judged if row.phase == phase], defaultdict(list)
     for name in sorted({row.device for row in rows}):
         here, others = [r for r in rows if r.device == name], [r for r in rows if r.device != name]
-        known, count = residuals_of(others)[phase], len({r.device for r in others})
+        known, count = errors_of(others, here[0].kind), len({r.device for r in others})
         z = np.array(of_devices(here)[name])
         upper = conformal_factor(known, count, SHARE, rows=len(known))
         outside = beyond(len(known), count, (1 - SHARE) / 2)
@@ -728,7 +739,7 @@ def main() -> None:
     for engines, rows in judged.items():
         print(f"devices left out, engine {'stated' if engines else 'not stated'}")
         print_errors(rows)
-    residuals = {engines: residuals_of(rows) for engines, rows in judged.items()}
+    residuals = by_kind(judged)
     picked = picked_of(judged[False])
     print("the shape alone")
     print_errors(
@@ -751,11 +762,10 @@ def main() -> None:
             f"their budget, {(shares <= 1.0).sum()} within it, the worst {shares.max():.2f}"
         )
     if asked.write:
-        unseen = residuals_of(left_out(found, engines=False, kinds=True))
         of_few = {
             p: [round(math.exp(z), 3) for z in zs] for p, zs in residuals_of(after["three rows of a log"]).items()
         }
-        content = made(found, cells_of(found), residuals, unseen).model_copy(
+        content = made(found, cells_of(found), residuals).model_copy(
             update={"few": of_few, "picked": picked, "helpful": helpful(judged)}
         )
         TARGET.write_text(yaml_source.dump(content.model_dump(mode="json", exclude_defaults=True)), encoding="utf-8")

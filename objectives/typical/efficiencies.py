@@ -22,15 +22,11 @@ _Sd = Annotated[float, Field(gt=0)]
 
 
 class Level(BaseModel):
-    """A phase of a class: the median of measured / predicted under the shape, and its standard deviation in log over devices.
-
-    seen: whether a device of the kind was; else its devices lie as far from it as those of kinds that were left out whole.
-    """
+    """A phase of a class: the median of measured / predicted under the shape, and its standard deviation in log over devices."""
 
     model_config = ConfigDict(extra="forbid")
     ratio: Annotated[float, Field(gt=0)]
     sd: _Sd
-    seen: bool = True
 
 
 class Cell(BaseModel):
@@ -52,9 +48,8 @@ class Cell(BaseModel):
 class Typical(BaseModel):
     """What is shipped: a profile that all classes share, by how much each is slower, and errors of devices that were left out.
 
-    differs: coefficients of the profile that are otherwise in a class ("cpu") or a kind of it ("gpu int8"). residuals: log(measured /
-    predicted) in standard deviations of its cell, of rows of devices whose cell had not seen them, as many for each of
-    the `devices`; with_engine: the same where the engine was stated; unseen: the same of devices whose kind was left out whole; few: measured / predicted of rows of devices of which three others had been seen. picked: by kind, quantiles of the standard deviations that limits need so that the slowest row priced within one holds it.
+    differs: coefficients of the profile that are otherwise in a class ("cpu") or a kind of it ("gpu int8"). residuals: by kind ("" is one that was
+    not seen) quantiles of log(measured / predicted) in standard deviations of its cell, of rows of devices whose cell had not seen them; with_engine: the same where the engine was stated; few: measured / predicted of rows of devices of which three others had been seen. picked: by kind, quantiles of the standard deviations that limits need so that the slowest row priced within one holds it.
     ridge: see `shaped`. helpful: kinds and engines of which stating the engine brings rows of devices left out nearer. builds: engines' builds of the rows. layers: kinds with rows of layers beside attention.
 
     Source: `python -m benchmarks.typical`, which writes the file.
@@ -66,9 +61,8 @@ class Typical(BaseModel):
     ridge: float = 0.0
     devices: Annotated[int, Field(ge=1)]
     rows: Annotated[int, Field(ge=1)]
-    residuals: dict[Phase, list[float]]
-    with_engine: dict[Phase, list[float]]
-    unseen: dict[Phase, list[float]]
+    residuals: dict[str, dict[Phase, list[float]]]
+    with_engine: dict[str, dict[Phase, list[float]]]
     few: dict[Phase, list[float]] = {}
     picked: dict[str, dict[Phase, list[float]]] = {}
     helpful: list[str] = []
@@ -183,7 +177,7 @@ def profile_of(known: Typical, cell: Cell, device: Device) -> Calibration:
             "decode_compute": shape.decode_compute * prefill / decode,
             "prefill_overhead": (shape.prefill_overhead or shape.overhead) * prefill,
             "overhead": shape.overhead * decode,
-            "held_out": {phase: _errors(known, cell, phase) for phase in known.unseen},
+            "held_out": _errors(known, cell, device),
             "picked": _picked(known, cell, device),
             "held_out_models": known.devices,
             "layers": f"{cell.chip} {chip_kind(device)}" in known.layers,
@@ -192,17 +186,17 @@ def profile_of(known: Typical, cell: Cell, device: Device) -> Calibration:
     )
 
 
-def _errors(known: Typical, cell: Cell, phase: Phase) -> list[float]:
+def _errors(known: Typical, cell: Cell, device: Device) -> dict[Phase, list[float]]:
     """Measured / predicted of devices left out, in the cell's standard deviations."""
-    level = cell.level(phase)
-    seen = known.with_engine if cell.engine else known.residuals
-    return sorted(math.exp(level.sd * z) for z in (seen if level.seen else known.unseen)[phase])
+    kinds = known.with_engine if cell.engine else known.residuals
+    own = kinds.get(f"{cell.chip} {chip_kind(device)}", kinds.get("", {}))
+    return {phase: [math.exp(cell.level(phase).sd * z) for z in zs] for phase, zs in own.items()}
 
 
 def _picked(known: Typical, cell: Cell, device: Device) -> dict[Phase, list[float]]:
     """By what limits on picks of devices left out were missed, in the cell's standard deviations; at least by what rows were."""
-    own = known.picked.get(f"{cell.chip} {chip_kind(device)}".strip(), {})
-    return {p: as_far([math.exp(cell.level(p).sd * z) for z in zs], _errors(known, cell, p)) for p, zs in own.items()}
+    own, errors = known.picked.get(f"{cell.chip} {chip_kind(device)}", {}), _errors(known, cell, device)
+    return {p: as_far([math.exp(cell.level(p).sd * z) for z in zs], errors[p]) for p, zs in own.items()}
 
 
 def as_far(ratios: Sequence[float], others: Sequence[float]) -> list[float]:

@@ -122,7 +122,7 @@ def test_doubt_grows_where_another_engine_or_kind_of_format_was_measured() -> No
             assert usual is not None
             assert ours.least <= usual.least
             assert ours.most >= usual.most
-    assert min(theirs.held_out["decode"]) < 0.51
+    assert min(theirs.held_out["decode"]) < 0.52
 
 
 def test_a_format_of_one_engine_is_priced_as_of_that_engine() -> None:

@@ -191,46 +191,47 @@ def test_the_shipped_file_is_what_the_public_rows_say(external_data: Path) -> No
     judged = typical.left_out(found, engines=True)
     for phase, most in (("prefill", 0.34), ("decode", 0.13)):
         assert np.median([abs(np.exp(-row.off) - 1.0) for row in judged if row.phase == phase]) <= most
-    assert [[level.seen for level in (c.prefill, c.decode)] for c in known.cells] == [
-        [level.seen for level in (c.prefill, c.decode)] for c in again.cells
-    ]
-    for rows, ours in (
-        (judged, known.with_engine),
-        (typical.left_out(found, engines=False), known.residuals),
-        (typical.left_out(found, engines=False, kinds=True), known.unseen),
-    ):
-        for phase, residuals in typical.residuals_of(rows).items():
-            assert residuals == pytest.approx(ours[phase], abs=0.02)
+    again_by_kind = typical.by_kind({True: judged, False: typical.left_out(found, engines=False)})
+    for engines, ours in ((True, known.with_engine), (False, known.residuals)):
+        assert ours.keys() == again_by_kind[engines].keys()
+        for kind, by_phase in ours.items():
+            for phase, errors in by_phase.items():
+                assert errors == pytest.approx(again_by_kind[engines][kind][phase], abs=0.02)
 
 
 @pytest.mark.slow
 def test_ranges_hold_in_every_kind(external_data: Path) -> None:
-    """Of devices left out 72 to 88 % of rows are in ranges of 80 %, and 59 % in every kind with ten rows of three devices."""
+    """Of devices left out 75 to 88 % of rows are in ranges of 80 %, and 60 % in every kind with ten rows but phones' GPUs, whose two boards lie 3 times apart."""
     found = typical.public_groups(external_data)
-    least: list[float] = []
     for engines in (True, False):
         judged = typical.left_out(found, engines=engines)
         for phase in typical.PHASES:
-            rows = Counter(row.kind for row in judged if row.phase == phase)
+            rows = Counter(row.kind for row in judged if row.phase == phase and row.kind != "soc phone")
             held = typical.coverage(judged, phase)
-            devices = {kind: {r.device for r in judged if (r.kind, r.phase) == (kind, phase)} for kind in rows}
-            least += [held[kind][1] for kind, n in rows.items() if n >= 10 and len(devices[kind]) > 2]
-            assert all(0.72 <= share <= 0.88 for share in held["all"])
-    assert min(least) >= 0.59
+            assert min(held[kind][1] for kind, n in rows.items() if n >= 10) >= 0.60
+            assert all(0.75 <= share <= 0.88 for share in held["all"])
 
 
-def test_a_kind_of_which_no_device_was_seen_has_the_errors_of_kinds_left_out_whole() -> None:
-    """Errors held out are residuals in the cell's standard deviations: with an engine, without, and of a kind that was not seen."""
+def test_errors_held_out_are_those_of_the_kind_in_the_cells_standard_deviations() -> None:
+    """With an engine and without; of a kind that was not seen they are those of all."""
     level, known = {phase: Level(ratio=1.0, sd=0.2) for phase in typical.PHASES}, shipped()
-    unseen = {phase: one.model_copy(update={"seen": False}) for phase, one in level.items()}
-    for levels, engine, theirs in (
-        (level, "", known.residuals),
-        (level, "Genie", known.with_engine),
-        (unseen, "", known.unseen),
+    for vendor, engine, theirs in (
+        ("Qualcomm", "", known.residuals["npu Qualcomm"]),
+        ("Qualcomm", "Genie", known.with_engine["npu Qualcomm"]),
+        ("Nobody", "", known.residuals[""]),
     ):
-        profile = profile_of(known, Cell(chip="npu", family="w4", engine=engine, **levels), chip("npu"))
-        for phase, errors in profile.held_out.items():
+        cell = Cell(chip="npu", family="w4", engine=engine, **level)
+        for phase, errors in profile_of(known, cell, chip("npu", vendor=vendor)).held_out.items():
             assert np.log(errors) == pytest.approx(0.2 * np.array(theirs[phase]))
+
+
+def test_ranges_are_wider_of_kinds_of_few_boards() -> None:
+    """Of equal devices a kind that was not seen has the widest range, one of many boards those of the rows."""
+    boards = [("soc 1", "a"), *(("soc 9", f"{i}") for i in range(9))]
+    rows = [typical.Judged(name, kind, "", "decode", z, 1.0) for kind, name in boards for z in (-1.0, 1.0)]
+    widths = [np.ptp(typical.errors_of(rows, kind)) for kind in ("", "soc 1", "soc 9")]
+    assert widths == sorted(widths, reverse=True)
+    assert widths[0] > 1.1 * widths[2]
 
 
 def test_residuals_are_as_many_of_each_device() -> None:
