@@ -183,9 +183,9 @@ def of_classes(judged: Sequence[Judged]) -> list[dict[str, str]]:
     for phase in (p for p in PHASES if any(row.phase == p for row in judged)):
         held = coverage(judged, phase)
         rows = [row for row in judged if row.phase == phase]
-        places = [("all", ""), *sorted({(row.kind, name) for row in rows for name in ("", row.device)})]
+        places = [("all", ""), *sorted({(row.label, name) for row in rows for name in ("", row.device)})]
         for kind, name in places:
-            own = [row for row in rows if kind in ("all", row.kind) and name in ("", row.device)]
+            own = [row for row in rows if kind in (row.label, "" if row.served else "all") and name in ("", row.device)]
             inside = "" if name else f"{100 * held[kind][1]:.0f}"
             counts = (str(len({row.device for row in own})), str(len(own)))
             errors = [[getattr(row, what) for row in own] for what in ("off", "at_peaks", "by_rule")]

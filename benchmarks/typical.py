@@ -4,7 +4,8 @@
     PLAS_EXTERNAL_DATA=FOLDER python -m benchmarks.typical --write  objectives/typical/efficiencies.yaml as well
 
 FOLDER holds latency/measured_latency.csv and latency/devices3/m_*.csv, which are not part of the project. Rows are those of
-devices of the catalogue at batch 1 in their default power mode, a group for each device, engine and format.
+devices of the catalogue at batch 1 in their default power mode, and of server engines at batches up to 16, a group for each device, engine, format and batch.
+Rows of several requests served together say what their engines are in their kind, and are a class of their own where they are judged; nothing else is estimated from them.
 
 The form, chosen on the same rows among some thirty variants of its effects and of `SHAPE`: a phase takes exp(y) times what
 `SHAPE` predicts, with y = level + class of chip + its kind + family of formats + engine of that class + device + rest, each but the level
@@ -92,20 +93,26 @@ BYTES = {
     "fp4": 0.5,
 }  # a weight: the same, models.rs (quant_bytes_per_param)
 LIMITS, MOST_SD = 25, 4.0  # limits that are tried on a device; standard deviations beyond which none is priced
-OWN, LEVELS = 4, np.linspace(0.02, 0.98, 49)  # times that a kind's devices count among all; quantiles that are kept
+OWN, LEVELS = (
+    4,
+    np.linspace(0.0, 1.0, 39),
+)  # times that a kind's devices count among all; quantiles, as many outside of a range as of all errors
 HELPS = 0.9  # of the error without an engine, which stating it must save
 KEPT = (0.1, 0.3, 0.5, 0.7, 0.9)  # quantiles that stand for the rows of a device
 FILES = {"m_5070.csv": "rtx_5070", "m_xt.csv": "rx_7900_xt", "m_rk3588.csv": "rk3588_npu"}
 LOGS = {"strix_1b.jsonl": "ryzen_ai_max_395", "strix_vulkan.md": "ryzen_ai_max_395"}
 #: Boards that the catalogue has under another name, or not: cores x clock x operations a cycle, and the memory's rate.
-BOARDS = {
+BOARDS: dict[str, dict[str, Any]] = {
     "intel_n150": {"fp16": 0.23, "int8": 0.92, "bandwidth": 25.6},  # 4 x 3.6 GHz x 16 (AVX2), VNNI, DDR4-3200
     "radxa_dragon_q8b": {"fp16": 1.07, "int8": 2.14, "bandwidth": 68.3},  # SC8280XP: 4 X1C at 3.0 and 4 A78C at 2.4 GHz
+    "b200_sxm": {"chip": "server_gpu", "vendor": "NVIDIA", "fp16": 2250, "int8": 4500, "bandwidth": 8000},
     "raspberry_pi_500plus": {"fp16": 0.307, "int8": 0.614, "bandwidth": 17.1},
 }
 RECENT = "latency/devices-2026"
 #: Llama 2 7B at build 8e672ef, tokens/s; Source: ggml-org/llama.cpp discussion 4167.
 SCOREBOARD = Path(__file__).parents[1] / "studies" / "accuracy" / "apple_scoreboard.csv"
+#: Time a token of several requests at once; Source: aiconfigurator 0.10, systems/silicon_sample.csv (Apache-2.0).
+SERVERS = SCOREBOARD.with_name("server_engines.csv")
 PER_CORE = {"M1": 0.327, "M2": 0.355, "M3": 0.355, "M4": 0.46}  # TFLOP/s in FP16 of a core, as the catalogue has them
 CORES = re.compile(r"_\d+c$")
 ALIAS = {"m3ultra": "m3_ultra"}
@@ -160,6 +167,11 @@ class Rows:
         return np.log(self.terms.ms / predict(self.terms, self.as_built(SHARED.shaped(self.board))))
 
     @property
+    def served(self) -> bool:
+        """Whether several requests were served together."""
+        return any(m.batch > 1 for m in self.measured)
+
+    @property
     def by_rule(self) -> FloatArray:
         """log(measured / predicted) by `RULE`, (n,), NaN of prefills."""
         read = [BYTES[self.family] * float(active(m.architecture)[0]) for m in self.measured]
@@ -173,7 +185,7 @@ class Rows:
 
 def boards_of(folder: Path) -> dict[str, Device]:
     """Devices that the catalogue has under another name, or not: `BOARDS`, files beside the rows, chips of the scoreboard."""
-    stated = {name: {"chip": "cpu"} | figures for name, figures in BOARDS.items()}
+    stated: dict[str, dict[str, Any]] = {name: {"chip": "cpu"} | figures for name, figures in BOARDS.items()}
     for row in _table(SCOREBOARD):
         figures = {"fp16": int(row["cores"]) * PER_CORE[row["chip"][:2]], "bandwidth": float(row["bandwidth_gb_s"])}
         stated[_chip_id(row)] = figures | {"chip": "soc", "name": f"Apple {row['chip']}"}
@@ -236,6 +248,13 @@ def further_rows(folder: Path) -> Iterator[dict[str, str]]:
                 yield _row(*place, 512 if phase == "prefill" else 1, "")
 
 
+def server_rows() -> Iterator[dict[str, str]]:
+    """Rows of `SERVERS`, with the columns that `read` knows."""
+    for row in _table(SERVERS):
+        names = ("device", "engine", "model", "precision", "batch", "generated", "tpot_ms")
+        yield _row(*(row[name] for name in names), "tpot_ms", row["prompt"], "")
+
+
 def _row(*cells: object) -> dict[str, str]:
     names = (
         "device",
@@ -265,7 +284,8 @@ def public_groups(folder: Path) -> list[Rows]:
         place = "devices3" if name in FILES else "logs"
         rows_of = of_file(folder / "latency" / place / name, of)
         by_device.setdefault(of, []).extend(m for m in rows_of if name in FILES or m.format.family != "fp16")
-    for name, those in measurements(list(further_rows(folder)), lambda m, r: m.batch == 1).items():
+    further = measurements(list(further_rows(folder)), lambda m, r: m.batch == 1)
+    for name, those in [*further.items(), *measurements(list(server_rows()), lambda m, r: True).items()]:
         by_device.setdefault(name, []).extend(those)
     law, made = load_law(LAW), []
     for name, members in by_device.items():
@@ -383,6 +403,14 @@ def fitted(found: Sequence[Rows], phase: Phase) -> Mixed:
     return Mixed(seen, level, np.exp(logs), inverse, weights, phase)
 
 
+Forms = Mapping[tuple[Phase, bool], Mixed]  # of a phase, without rows of several requests or with them
+
+
+def forms_of(found: Sequence[Rows]) -> Forms:
+    """The forms on these groups."""
+    return {(p, more): fitted([g for g in found if more or not g.served], p) for p in PHASES for more in (False, True)}
+
+
 def _alike(labels: Sequence[tuple[str, ...]]) -> FloatArray:
     """1 where two groups share a label, (n, n); an empty one is none."""
     codes = np.array([hash(label) for label in labels])
@@ -398,13 +426,14 @@ def made(
     residuals: "Residuals",
     *,
     floats: bool = False,
-    forms: Mapping[Phase, "Mixed"] | None = None,
+    forms: Forms | None = None,
 ) -> Typical:
     """What is shipped, of these groups; residuals with an engine stated and without, by kind.
 
     floats: of activations of FP16, which no study can ask for.
     """
-    forms = forms or {phase: fitted(found, phase) for phase in PHASES}
+    forms = forms or forms_of(found)
+    served = {(g.chip, g.kind, g.engine) for g in forms["decode", True].seen if g.served}
     return Typical(
         shape=SHAPE,
         differs=DIFFERS,
@@ -413,8 +442,8 @@ def made(
             {f"{g.chip} {g.kind}" for g in found if any(beside_attention(m.architecture) for m in g.measured)}
         ),
         ridge=RIDGE,
-        devices=len({g.device for form in forms.values() for g in form.seen}),
-        rows=sum(int(g.of(p).sum()) for p, form in forms.items() for g in form.seen),
+        devices=len({g.device for p in PHASES for g in forms[p, False].seen}),
+        rows=sum(int(g.of(p).sum()) for p in PHASES for g in forms[p, False].seen),
         residuals=residuals.get(False, {}),
         with_engine=residuals.get(True, {}),
         cells=[
@@ -423,7 +452,10 @@ def made(
                 kind=kind,
                 family=family,
                 engine=engine,
-                **{p: forms[p].at(chip, kind, family, engine, floats=floats) for p in PHASES},
+                **{
+                    p: forms[p, (chip, kind, engine) in served].at(chip, kind, family, engine, floats=floats)
+                    for p in PHASES
+                },
             )
             for chip, kind, family, engine in cells
         ],
@@ -464,6 +496,16 @@ class Judged:
     row: Measurement | None = None
 
     @property
+    def served(self) -> bool:
+        """Whether several requests were served together."""
+        return self.row is not None and self.row.batch > 1
+
+    @property
+    def label(self) -> str:
+        """The class that it is shown in."""
+        return self.kind + " served" * self.served
+
+    @property
     def chip(self) -> str:
         """Of the class."""
         return self.kind.partition(" ")[0]
@@ -473,7 +515,7 @@ def left_out(found: Sequence[Rows], *, engines: bool) -> list[Judged]:
     """Every row predicted from the other devices, with its engine or as of an engine that is not stated."""
     judged = []
     for name, chip, floats in sorted({(g.device, g.chip, g.floats) for g in found}):
-        here = [g for g in found if (g.device, g.chip, g.floats) == (name, chip, floats)]
+        here = [g for g in found if (g.device, g.chip, g.floats) == (name, chip, floats) and (engines or not g.served)]
         forms = _without(tuple(found), name)
         asked = [(g.chip, g.kind, g.family, g.engine if engines else "") for g in here]
         typical = made((), dict.fromkeys(asked), {}, floats=floats, forms=forms)
@@ -498,10 +540,9 @@ def _rows_of(group: Rows, phase: Phase, columns: FloatArray, sd: float) -> Itera
 
 
 @cache
-def _without(found: Sequence[Rows], device: str) -> dict[Phase, Mixed]:
-    """The form on groups but those of a device."""
-    others = [g for g in found if g.device != device]
-    return {phase: fitted(others, phase) for phase in PHASES}
+def _without(found: Sequence[Rows], device: str) -> Forms:
+    """The forms on groups but those of a device."""
+    return forms_of([g for g in found if g.device != device])
 
 
 def helpful(judged: Mapping[bool, Sequence[Judged]]) -> list[str]:
@@ -513,7 +554,7 @@ def helpful(judged: Mapping[bool, Sequence[Judged]]) -> list[str]:
             of_phases = [[abs(math.exp(-row.off) - 1.0) for row in own if row.phase == phase] for phase in PHASES]
             if len({row.device for row in own}) > 1:
                 means[" ".join(place)][stated] = float(np.mean([np.median(errors) for errors in of_phases if errors]))
-    return sorted(name for name, error in means.items() if error[True] < HELPS * error[False])
+    return sorted(name for name, error in means.items() if error[True] < HELPS * error.get(False, 0.0))
 
 
 def few_rows(group: Rows) -> AnyArray:
@@ -695,7 +736,7 @@ def coverage(judged: Sequence[Judged], phase: Phase) -> dict[str, tuple[float, f
         outside = beyond(len(known), count, (1 - SHARE) / 2)
         assert upper is not None
         share = float((z <= upper).mean()), float(((known[outside] <= z) & (z <= known[-1 - outside])).mean())
-        for group in (here[0].kind, "all"):
+        for group in (here[0].label, *["all"] * (not here[0].served)):
             shares[group].append(share)
     return {group: tuple(np.mean(each, axis=0).tolist()) for group, each in shares.items()}
 

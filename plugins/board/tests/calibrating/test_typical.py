@@ -25,6 +25,7 @@ from objectives.typical.efficiencies import (
     typical_profile,
 )
 from plas_board.calibrating.group import calibrate
+from plas_board.calibrating.measurements import Measurement
 from plas_board.calibrating.terms import predict, terms
 from plugins.board.tests.calibrating.conftest import shown
 
@@ -114,6 +115,28 @@ def test_an_engine_that_one_board_was_seen_with_acts_on_no_other(law: Law) -> No
         assert known.knows(board, "slow") == shared
         slow, any_engine = (known.cell(board, "w4", engine).decode.ratio for engine in ("slow", ""))
         assert (slow > 1.2 * any_engine) == shared
+
+
+def test_rows_of_several_requests_say_what_their_engine_is_and_nothing_else(law: Law) -> None:
+    """Half as slow with an engine that two boards served eight requests with: its cells alone have it, all others are as without these rows."""
+    board = typical.board_named("jetson_agx_orin_64gb")
+    usual = [replace(m, device=board.name) for m in shown(board, law)]
+    eight = [replace(m, batch=8) for m in usual if m.phase == "decode"]
+
+    def group(device: str, engine: str, rows_of: list[Measurement], times: float) -> typical.Rows:
+        table = terms(rows_of, board, law)
+        return typical.Rows(device, "soc", "NVIDIA", "w4", engine, rows_of, replace(table, ms=table.ms * times), board)
+
+    alone = [group(name, "usual", usual, 1.0) for name in "abcde"]
+    found = [*alone, *(group(name, "server", eight, 0.5) for name in "fg")]
+    places = [("soc", "NVIDIA", "w4", engine) for engine in ("", "usual", "server")]
+    before, after = (typical.made(rows, places, {}).cells for rows in (alone, found))
+    assert before[:2] == after[:2]
+    assert after[2].decode.ratio < 0.9 * before[2].decode.ratio
+    assert [row.label for row in typical.left_out(found, engines=True) if row.served] == [
+        "soc NVIDIA served"
+    ] * 2 * len(eight)
+    assert not any(row.served for row in typical.left_out(found, engines=False))
 
 
 @pytest.mark.parametrize(
