@@ -206,7 +206,8 @@ def calibrated(
     done = list(_times(rows, priced_on, law, source, unfitted, request=request))
     served = _served(rows, priced_on, law, done, unfitted)
     energies = list(_energies(rows, priced_on, law, source, unfitted))
-    used = {m.line for group in (*done, *served, *energies) for m in group.rows} | {row.line for row in unfitted}
+    fitted: list[Calibrated | EnergyGroup | ServedGroup] = [*done, *served, *energies]
+    used = {m.line for group in fitted for m in group.rows} | {row.line for row in unfitted}
     unfitted += [LeftOut(m.line, m.device, WHOLE) for m in rows if m.line not in used]
     base, mode = id_and_mode(device)
     left += dict.fromkeys(unfitted)
