@@ -152,7 +152,7 @@ def answer_of(
     first = next(iter(from_models(problem.scenario.law, chosen, baselines[:1]).items()), None)
     beside = "" if first is None else f"; against {first[0]} trained alike {sureness.difference_in_words(first[1][0])}"
     beside += sureness.beside_evidence(witness) if beside else ""
-    train, takes = _train(problem, chosen, m["loss"], beside), _takes(problem, chosen, m, changes, on_device or {})
+    train, takes = _train(problem, chosen, m, beside), _takes(problem, chosen, m, changes, on_device or {})
     return ThreeSentences(train, takes, _buys(problem, m["loss"], changes))
 
 
@@ -216,12 +216,19 @@ def _designs(number: int) -> str:
     return "1 design" if number == 1 else f"{number:,} designs"
 
 
-def _train(problem: Problem, chosen: Architectures, loss: float, beside: str) -> str:
+def own_first(problem: Problem, m: Mapping[str, float]) -> str:
+    """`board:energy_mj 12.3 mJ` where a pick has the least of that and not of the loss."""
+    least = least_of([objective.name for objective in problem.objectives])
+    return "" if least == "loss" else figure(problem, least, m[least])
+
+
+def _train(problem: Problem, chosen: Architectures, m: Mapping[str, float], beside: str) -> str:
     size, rest = describe_in_words(chosen, problem.space.settings)
     law = problem.scenario.law
     outside = ", extrapolated" if law.extrapolates(chosen)[0] else "" if has_doubt(law) else ", error unknown"
     outside += ", as if in 16 bits" if is_rounded_free(problem, chosen) else ""
-    return f"Train {size}: loss {loss:.4f} nats (predicted{outside}{_of_format(law, chosen)}), {rest}{beside}."
+    predicted = f"loss {m['loss']:.4f} nats (predicted{outside}{_of_format(law, chosen)})"
+    return f"Train {size}: {', '.join(filter(None, (own_first(problem, m), predicted, rest)))}{beside}."
 
 
 def is_rounded_free(problem: Problem, chosen: Architectures) -> bool:

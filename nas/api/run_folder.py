@@ -41,8 +41,10 @@ class Run:
 
     @property
     def evaluations(self) -> pd.DataFrame:
-        """All evaluations in order, with `id` and `feasible`; `attrs["units"]` holds the metrics' units."""
-        return self._table(np.arange(len(self.recorded.evaluations)))
+        """All evaluations in order, with `id`, `feasible`, `state` (`ok`, `failed`) and `reason`; `attrs["units"]` holds the metrics' units."""
+        found = self.recorded.evaluations
+        frame = self._table(np.arange(len(found)))
+        return frame.assign(state=np.where(found.ok, "ok", "failed"), reason=found.reasons or "")
 
     @property
     def frontier(self) -> pd.DataFrame:

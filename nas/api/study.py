@@ -37,6 +37,7 @@ from nas.record.store import FILE, RunStore, begun
 from nas.search import assembly
 from nas.search.discovery import able_to
 from nas.search.loop import Search
+from nas.study.configuration import StudyConfig
 from nas.study.entry_points import refuse_contested
 from nas.study.layers import layered
 from nas.study.user_code import script_module
@@ -381,6 +382,10 @@ class _Request(RunRequest):
         start, self.heard[0] = self.heard[0], len(search.archive)
         if self.callback is not None and start < self.heard[0]:
             self.callback(evaluations_table(search.problem, search.archive.rows(np.arange(start, self.heard[0]))))
+
+    def continuing(self, folder: Path, config: StudyConfig) -> str:
+        """The same call, with the folder."""
+        return f"the same search(…, out={str(folder)!r}, resume=True)"
 
 
 @with_keys

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
+from nas.search.lifecycle import continuing
+from nas.study.configuration import StudyConfig
 from nas.terminal.flags import (
     DEVICE,
     OUTPUT,
@@ -46,6 +48,10 @@ class RunRequest:
 
     def hear(self, search: Any) -> None:
         """Hear of a search (nas.search.loop.Search) that has just evaluated something; a command has nobody to tell."""
+
+    def continuing(self, folder: Path, config: StudyConfig) -> str:
+        """What goes on with the run in a folder."""
+        return continuing(folder, config)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -226,7 +226,7 @@ def searched(
             opened.callback(pool.close)
         opened.callback(noted.close)
         opened.callback(store.close)
-        with left_to_continue(manifest, store, ticker, config):
+        with left_to_continue(manifest, store, ticker, config, request.continuing(manifest.path, config)):
             place(manifest, study, pool, request)
             if request.retry_failed:
                 store.under_way.forget_failures()
@@ -241,7 +241,9 @@ def searched(
 
 
 @contextmanager
-def left_to_continue(manifest: Manifest, store: RunStore, ticker: Ticker, config: StudyConfig) -> Iterator[None]:
+def left_to_continue(
+    manifest: Manifest, store: RunStore, ticker: Ticker, config: StudyConfig, go_on: str
+) -> Iterator[None]:
     """Whatever ends the search, the manifest says how it ended and the message how to go on."""
     try:
         yield
@@ -250,7 +252,7 @@ def left_to_continue(manifest: Manifest, store: RunStore, ticker: Ticker, config
         manifest.update(state="interrupted", ended=run_folder.now())
         raise KeyboardInterrupt(
             f"Interrupted after {len(batches := store.batches()) - known_in(batches):,} evaluations, all kept. "
-            f"Continue with: {lifecycle.continuing(manifest.path, config)}"
+            f"Continue with: {go_on}"
         ) from None
     except AllFailedError as error:
         ticker.close()
@@ -259,7 +261,7 @@ def left_to_continue(manifest: Manifest, store: RunStore, ticker: Ticker, config
     except ForeignError as error:
         ticker.close()
         lifecycle.try_update(manifest, state="failed", ended=run_folder.now(), stop_reason=str(error))
-        raise ForeignError(f"{error}, then go on with: {lifecycle.continuing(manifest.path, config)}") from error
+        raise ForeignError(f"{error}, then go on with: {go_on}") from error
     except BaseException:
         ticker.close()
         lifecycle.try_update(manifest, state="failed", ended=run_folder.now())

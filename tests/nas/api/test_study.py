@@ -286,7 +286,8 @@ def test_what_an_exception_ended_is_kept_where_the_message_says(small: nas.Study
 
     with pytest.raises(KeyboardInterrupt, match="10 evaluations, all kept") as caught:
         small.search(algo="random", params={"batch": 10}, callback=stop)
-    folder = Path(str(caught.value).rpartition("--resume ")[2])
+    assert "plas" not in str(caught.value).partition("out=")[0]
+    folder = Path(str(caught.value).rpartition("out='")[2].partition("', resume=True)")[0])
     try:
         assert len(nas.read_run(folder).evaluations) == 10
     finally:
@@ -300,6 +301,7 @@ def test_picks_are_the_least_of_the_first_objective_where_the_loss_is_none(
     exact, everything = study.solve(), study.sample(10**6)
     assert exact.pick().tpot_ms == exact.select("best").tpot_ms.iloc[0] == everything.tpot_ms.min()
     assert "computed for the loss alone" in exact.answer
+    assert re.match(r"Train [^:]*: tpot [\d.]+ ms, loss", exact.answer), exact.answer
     found = study.search(algo="random", evaluations=50, out=tmp_path / "run")
     best = found.evaluated.metrics["tpot_ms"].min()  # type: ignore[union-attr]
     run = nas.read_run(tmp_path / "run")
@@ -315,6 +317,7 @@ def test_a_run_folder_is_read(small: nas.Study, tmp_path: Path) -> None:
     assert (tmp_path / "run" / FILE).exists()
     assert run.frontier.loss.tolist() == found.frame.loss.tolist()
     assert len(run.evaluations) == 40
+    assert (set(run.evaluations.state), set(run.evaluations.reason)) == ({"ok"}, {""})
     assert run.select("best").loss.tolist() == [found.pick()["loss"]]
     assert nas.load_study(run.folder).problem.space.size == 162
     assert "40 of 162" in repr(run)
