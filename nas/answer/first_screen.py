@@ -121,6 +121,7 @@ def _answer(outcome: Outcome, *, engines: bool = True) -> list[Line]:
         titles, take = [take[0], f"Or train: {size}"], take[1:]
     used = f", {count(metrics['params_active'], 'B')} used per token" if int(design.n_experts[0]) > 1 else ""
     facts = [
+        answering.own_first(problem, metrics),
         f"{rest}, {count(metrics['params_total'], 'B')} parameters{used}",
         f"Predicted loss {metrics['loss']:.2f} nats{_doubt_of_loss(problem, design)}",
         *take,
@@ -224,7 +225,9 @@ def _choices(outcome: Outcome, design: Architectures, metrics: dict[str, float])
     if time in ranges:
         (low, high), profile = ranges[time], scenario.calibration
         whose = "devices of this class" if profile is not None and profile.typical else "measured models"
-        lines = [f"{share_of(scenario, design)} % of {whose} take {in_ms(low)} to {in_ms(high)} ms."]
+        share = share_of(scenario, design)
+        whose += "" if share >= 80 else " (of so few no more is claimed)"
+        lines = [f"{share} % of {whose} take {in_ms(low)} to {in_ms(high)} ms."]
     if len(choices) == 1:
         return _sentences(lines, INDENT)
     memory = "resident_gb" if problem.scenario.complete else "memory_gb"

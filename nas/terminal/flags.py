@@ -105,13 +105,16 @@ def _entry(node: ast.AnnAssign, below: str) -> Entry:
     return Entry(key, text, default, (*calls, *(part.id for part in parts if isinstance(part, ast.Name))))
 
 
+WITH_DEVICE = {"preset": ", device with --device", "vocabulary": ", 151936 with --device"}  # shipped presets decide
+
+
 def flag_of(name: str) -> Flag:
     """The flag of a key of the study, with its default; of one that has none by its name, for a command that takes it all the same."""
     entry = study_keys()[name]
     key, default = entry.key, entry.default
     shown = isinstance(default, str | int | float | list) and not isinstance(default, bool) and default not in ("", [])
     words = ",".join(default) if isinstance(default, list) else default
-    text = f"{entry.help}; default {words}" if shown else entry.help
+    text = f"{entry.help}; default {words}{WITH_DEVICE.get(name, '')}" if shown else entry.help
     text += "; repeats" if key.kind == list[str] else ""
     return Flag(
         key.flag or f"--{name.replace('_', '-')}", f"{text}.", key.group, key.metavar, kind=key.kind, brief=key.brief
