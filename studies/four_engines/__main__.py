@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from studies.four_engines.cases import cases, installed, run
-from studies.four_engines.judging import judged, predictions
+from studies.four_engines.judging import judged, predictions, table
 
 BEFORE = "predicted.json"
 
@@ -50,4 +50,5 @@ if __name__ == "__main__":
     if chosen.stage == "run":
         measured(chosen)
     else:
+        table(chosen.out)
         print(judged(chosen.out, chosen.device))

@@ -16,7 +16,7 @@ from nas.search.assembly import assemble
 from nas.study.layers import layered
 from plas_stacks.engine import engines
 from search_spaces.architectures import one
-from studies.four_engines.cases import FORMATS, READ, WRITTEN, designs
+from studies.four_engines.cases import FORMATS, HERE, READ, WRITTEN, designs
 
 HEAD_DIM = 64
 METRICS = {"prefill": "prefill_ms", "decode": "tpot_ms", "memory": "resident_gb"}
@@ -83,30 +83,36 @@ def rows_of(root: Path, engine: str, kind: str) -> Iterator[tuple[str, dict[str,
 
 def calibrated(root: Path, device: Path, label: str, rows: list[dict[str, str]]) -> Any:
     """The device file after so many rows."""
-    folder = root / "calibrated"
-    folder.mkdir(exist_ok=True)
-    table, base, out = (folder / f"{label}.{end}" for end in ("csv", "base.yaml", "yaml"))
+    folder = root / "calibrated" / label
+    folder.mkdir(parents=True, exist_ok=True)
+    table, base, out = (folder / name for name in ("rows.csv", f"{rows[0]['device']}.yaml", "calibrated.yaml"))
     with table.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()
         writer.writerows(rows)
     base.write_text(yaml_source.dump(device_content(device)), encoding="utf-8")
     out.unlink(missing_ok=True)
-    command = [
-        sys.executable,
-        "-m",
-        "nas",
-        "calibrate",
-        str(table),
-        "--device",
-        str(base),
-        "--out",
-        str(out),
-        "--contended",
-        "median",
-    ]
-    subprocess.run(command, check=True, capture_output=True)
+    command = [sys.executable, "-m", "nas", "calibrate", str(table), "doubtful=write"]
+    command += ["--device", str(base), "--out", str(out)]
+    subprocess.run([*command, "--contended", "median"], check=True, capture_output=True)
     return yaml_source.read(out)[0]
+
+
+def table(root: Path) -> None:
+    """Write every case: measured, and as predicted before."""
+    before = json.loads((root / "predicted.json").read_text())
+    rows = [
+        {"design": design, "engine": engine, "format": kind}
+        | {name: f"{value:.4g}" for name, value in real.items()}
+        | {f"predicted_{name}": f"{value:.4g}" for name, value in before[f"{engine}-{kind}-{design}"].items()}
+        for engine, kinds in FORMATS.items()
+        for kind in kinds
+        for design, real, _ in rows_of(root, engine, kind)
+    ]
+    with (HERE / "measured.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def judged(root: Path, device: Path) -> str:
@@ -125,6 +131,12 @@ def judged(root: Path, device: Path) -> str:
                     {found[i][0] for i in np.linspace(0, len(found) - 1, count).round().astype(int)} if count else set()
                 )
                 rows = [row for name, _, of in found if name in chosen for row in of]
+                pairs = [
+                    (before[f"{engine}-{kind}-{name}"]["memory"], real["memory"])
+                    for name, real, _ in found
+                    if name in chosen
+                ]
+                line = np.polyfit(*zip(*pairs, strict=True), 1) if pairs else None
                 content = calibrated(root, device, f"{engine}-{kind}-{count}", rows) if rows else None
                 for name, real, _ in found:
                     if name in chosen:
@@ -134,6 +146,9 @@ def judged(root: Path, device: Path) -> str:
                         if content is None
                         else predicted(content, engine, kind, by_id[name])
                     )
+                    if line is not None:
+                        said["memory by a line"] = float(np.polyval(line, said["memory"]))
+                        real["memory by a line"] = real["memory"]
                     for what, value in real.items():
                         for group in (engine, "all"):
                             errors[group, count, what].append(said[what] / value - 1.0)
