@@ -1,6 +1,7 @@
 """Devices: dense peaks, bandwidth and memory with their sources, power modes, calibration."""
 
 import math
+import re
 from collections.abc import Mapping
 from statistics import median
 from typing import Annotated, Any, ClassVar, Literal
@@ -15,6 +16,7 @@ from objectives.quantities import Name, joules, milliseconds, watts
 from search_spaces.arrays import FloatArray, brief
 
 _UNITS = UNITS | {"base_power": "W", "per_flop": "J", "per_byte": "J"}
+NO_TENSOR_CORES = re.compile(r"(?<![a-z])(?:gtx|(?:quadro|tesla)[ _-]?[kmp]\d|titan[ _-]x)", re.IGNORECASE)
 SPARSE_SMELL_FLOP_PER_BYTE = 500.0
 
 
@@ -416,25 +418,27 @@ class Device(BaseModel):
         """
         return self.peak("int8" if name == "fp16" and self.fp16 is None and self.int8 is not None else name)
 
+    @property
+    def by_dp4a(self) -> bool:
+        """True if a card without tensor cores, by its name, states the INT8 peak of dot products, which unpack no weights."""
+        return (self.int8 or 0.0) > 2.0 * self.rate("fp16") and NO_TENSOR_CORES.search(self.name) is not None
+
     def warnings(self) -> list[str]:
         """Return doubts about the figures: how they were computed, and whether they look like sparse peaks."""
-        lines = []
-        if self.computed:
-            figures = [f"{key} {how}" for key, how in self.computed.items()]
-            lines.append(f"device {self.name}: its file gives {', '.join(figures)}")
-        if self.fp16 is None and self.int8 is not None:
-            lines.append(
-                f"device {self.name}: its file states no FP16 peak; what computes in 16 bits is priced at that of INT8"
-            )
-        if "int4" in self.other_peaks:
-            lines.append(f"device {self.name}: its INT4 peak is not used; 4-bit weights compute in 16 or 8 bits")
-        if self.flop_per_byte > SPARSE_SMELL_FLOP_PER_BYTE and not self.dense_confirmed:
-            lines.append(
-                f"device {self.name}: {self.flop_per_byte:.0f} dense FP16 FLOP per byte exceeds "
-                f"{SPARSE_SMELL_FLOP_PER_BYTE:.0f}; it looks like a sparsity figure. Halve it if it is, "
-                "or set dense_confirmed: true in the device file"
-            )
-        return lines
+        figures = ", ".join(f"{key} {how}" for key, how in self.computed.items())
+        dense = (
+            f"{self.flop_per_byte:.0f} dense FP16 FLOP per byte exceeds {SPARSE_SMELL_FLOP_PER_BYTE:.0f}; it looks like a "
+            "sparsity figure. Halve it if it is, or set dense_confirmed: true in the device file"
+        )
+        doubts = {
+            f"its file gives {figures}": bool(figures),
+            "its file states no FP16 peak; what computes in 16 bits is priced at that of INT8": self.fp16 is None
+            and self.int8 is not None,
+            "it has no tensor cores, so that its INT8 peak speeds up no decoding": self.by_dp4a,
+            "its INT4 peak is not used; 4-bit weights compute in 16 or 8 bits": "int4" in self.other_peaks,
+            dense: self.flop_per_byte > SPARSE_SMELL_FLOP_PER_BYTE and not self.dense_confirmed,
+        }
+        return [f"device {self.name}: {text}" for text, holds in doubts.items() if holds]
 
     def mapping(self) -> dict[str, Any]:
         """Return the device as YAML content that reads back to equal figures."""

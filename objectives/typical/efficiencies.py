@@ -85,12 +85,12 @@ class Typical(BaseModel):
 
         η_c falls with FLOPs a byte, as far as devices were seen to have them: times (r/100)^-`ridge`; an NPU's with the power 1, as
         chunks of a prompt wait for weights, which INT8 has twice as many bytes of as INT4. Arithmetic of decoding runs
-        at units of INT8, so that its share follows INT8 over twice FP16 instead, unless a kind has one of its own.
+        at units of INT8, so that its share follows INT8 over twice FP16 instead, unless a kind has one of its own or a card has no tensor cores.
         """
         otherwise = self.differs.get(device.chip, {}) | self.differs.get(f"{device.chip} {chip_kind(device)}", {})
         peak, streams = device.rate("fp16"), device.chip == "npu"
         share = min(max(peak / device.bandwidth / 100.0, 0.18), 9.5) ** -(1.0 if streams else self.ridge)
-        integers = self.shape.decode_compute * (device.int8 or peak) / (2.0 * peak) / share
+        integers = self.shape.decode_compute * ((not device.by_dp4a and device.int8) or peak) / (2.0 * peak) / share
         of_device = {"compute_efficiency": self.shape.compute_efficiency * share, "decode_compute": integers}
         if streams:
             of_device["compute_efficiency_int8"] = of_device["compute_efficiency"] / 4.0

@@ -35,6 +35,17 @@ def chip(chip: str, **figures: object) -> Device:
     return Device.model_validate({"name": "x", "chip": chip, "fp16": 1, "bandwidth": 1, "memory": 1} | figures)
 
 
+@pytest.mark.parametrize(
+    ("name", "capped"), [("GeForce GTX 1050 Ti", True), ("gtx_1660", True), ("Tesla P40", True), ("RTX 3090", False)]
+)
+def test_dot_products_of_cards_without_tensor_cores_speed_up_no_decoding(name: str, capped: bool) -> None:
+    """INT8 at 4 times FP16 is matrix units' on an RTX; on cards before them decoding is priced as at FP16's peak, and the device says so."""
+    stated, plain = (chip("gpu", name=name, fp16=2.1e12, int8=i, bandwidth=1.12e11) for i in (8.4e12, 2.1e12))
+    ours, theirs = (typical_profile(board, Conditions("int4")).decode_compute for board in (stated, plain))
+    assert (ours == theirs) is capped
+    assert any("no tensor cores" in line for line in stated.warnings()) is capped
+
+
 def test_every_class_and_family_has_a_cell_and_a_profile_within_bounds() -> None:
     for name in get_args(Chip):
         for family in FAMILIES:
