@@ -37,7 +37,6 @@ from nas.record.store import FILE, RunStore, begun
 from nas.search import assembly
 from nas.search.discovery import able_to
 from nas.search.loop import Search
-from nas.study.configuration import StudyConfig
 from nas.study.entry_points import refuse_contested
 from nas.study.layers import layered
 from nas.study.user_code import script_module
@@ -383,7 +382,7 @@ class _Request(RunRequest):
         if self.callback is not None and start < self.heard[0]:
             self.callback(evaluations_table(search.problem, search.archive.rows(np.arange(start, self.heard[0]))))
 
-    def continuing(self, folder: Path, config: StudyConfig) -> str:
+    def continuing(self, folder: Path) -> str:
         """The same call, with the folder."""
         return f"the same search(…, out={str(folder)!r}, resume=True)"
 

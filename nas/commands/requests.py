@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from nas.search.lifecycle import continuing
-from nas.study.configuration import StudyConfig
 from nas.terminal.flags import (
     DEVICE,
     OUTPUT,
@@ -49,9 +47,9 @@ class RunRequest:
     def hear(self, search: Any) -> None:
         """Hear of a search (nas.search.loop.Search) that has just evaluated something; a command has nobody to tell."""
 
-    def continuing(self, folder: Path, config: StudyConfig) -> str:
-        """What goes on with the run in a folder."""
-        return continuing(folder, config)
+    def continuing(self, folder: Path) -> str:
+        """What goes on with the run in a folder where the command does not: ""."""
+        return ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -226,7 +226,8 @@ def searched(
             opened.callback(pool.close)
         opened.callback(noted.close)
         opened.callback(store.close)
-        with left_to_continue(manifest, store, ticker, config, request.continuing(manifest.path, config)):
+        again = request.continuing(manifest.path) or lifecycle.continuing(manifest.path, config)
+        with left_to_continue(manifest, store, ticker, config, again):
             place(manifest, study, pool, request)
             if request.retry_failed:
                 store.under_way.forget_failures()

@@ -132,7 +132,7 @@ def _under_laws(
     )
     design = run.architectures(rows)
     if _is_pick(request.how):
-        values, lines = pick_under(problem, study.laws, PickRule(pick), design)
+        values, lines = pick_under(problem, study.laws, PickRule(pick).as_answered(run.evaluations[rows[:1]]), design)
         return regret_columns(study.laws, values), lines
     metric = law_doubt.cost_among(
         tuple(name for name in run.evaluations.objectives if ships(name, run.workload.figures))

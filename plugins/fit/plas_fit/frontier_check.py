@@ -107,7 +107,7 @@ def _limits(found: Evaluations, members: IntArray, metric: str) -> list[float]:
 
 def _pick(problem: Problem, found: Evaluations, drawn: Uncertainty, budget: Budget) -> dict[str, Any]:
     """The fit's pick within a budget, how often draws pick it, and its regret under them."""
-    row = best_row(found, budget)
+    row = best_row(found, budget, margin=False)  # as draws pick
     assert row is not None  # a member of the frontier meets the budget
     within = (found.metrics[budget.metric] <= budget.limit)[drawn.rows]
     losses, place = drawn.losses[:, within], int(np.searchsorted(drawn.rows[within], row))
