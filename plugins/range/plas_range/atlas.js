@@ -102,7 +102,7 @@ function sentences({own, plain, safe}) {
   lines.push(`First token after ${figure(own.p)} ms, then ${figure(1000 * written / (own.t - own.p))} tokens per second.`);
   if (here.ranges.length) {
     const [a, b, c, d] = here.ranges[own.sparse], decode = own.t - own.p;
-    lines.push(`${here.share} % of ${here.typical ? 'devices of this class' : 'measured models'} take ${figure(a * own.p + c * decode)} to ${figure(b * own.p + d * decode)} ms.`);
+    lines.push(`${here.share} % of ${here.typical ? 'devices of this class' : 'measured models'}${here.share < 80 ? ' (of so few no more is claimed)' : ''} take ${figure(a * own.p + c * decode)} to ${figure(b * own.p + d * decode)} ms.`);
   }
   if (state.time < Infinity && here.safe) lines.push(margin(plain, safe));
   return lines;
