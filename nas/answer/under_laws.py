@@ -36,12 +36,8 @@ class LawAnswers:
 def law_answers(problem: Problem, laws: tuple[Law, ...], picks: tuple[Pick, ...]) -> LawAnswers:
     """Exact answers under each law for every pick without a baseline."""
     own = tuple(pick for pick in picks if not pick.question.baseline)
-    rules = tuple(_kept(PickRule.for_query(pick.question), pick.answer) for pick in own)
+    rules = tuple(PickRule.for_query(pick.question).as_answered(pick.answer) for pick in own)
     return LawAnswers(laws, own, verdicts(problem, laws, rules))
-
-
-def _kept(rule: PickRule, answer: Evaluations | None) -> PickRule:
-    return rule if answer is None else rule.as_answered(answer)
 
 
 def kind(n_experts: int) -> str:

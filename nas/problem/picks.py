@@ -94,8 +94,10 @@ class PickRule:
         further = kept((*budgets, *self.limits), metrics) if self.margin else ()
         return replace(self, within=(*self.within, *further), margin=False)
 
-    def as_answered(self, answer: Evaluations) -> "PickRule":
+    def as_answered(self, answer: Evaluations | None) -> "PickRule":
         """The rule that its answer, one row, keeps: with its margin as limits, or without."""
+        if answer is None:
+            return self
         strict = self.strict(answer.budgets, answer.metrics)
         return strict if strict.allowed(answer).all() else replace(self, margin=False)
 

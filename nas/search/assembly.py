@@ -27,7 +27,7 @@ from nas.problem.objective import (
     rates_by_cost,
     unit_of,
 )
-from nas.problem.picks import least_of
+from nas.problem.picks import MARGIN, least_of
 from nas.problem.problem import METRIC_ORDER, Problem
 from nas.problem.quantiles import about_quantiles, refuse_unclaimed, with_margins
 from nas.search.cluster import few_whole_values, idle_workers, refuse_misplaced
@@ -140,9 +140,9 @@ class Study:
         return build_strategy(self.chosen.module, context, self.parameters)
 
     def as_begun(self, resolved: Mapping[str, Any]) -> "Study":
-        """The study with the margins that a run recorded: versions up to 0.4 had none beside limits on times."""
-        lacking = {*with_margins(self.problem).columns} - {*self.config.columns, *resolved.get("columns", [])}
-        columns = tuple(name for name in self.problem.columns if name not in lacking)
+        """The study with the margins that a run recorded: earlier versions had none beside limits on times."""
+        recorded = {*self.config.columns, *resolved.get("columns", [])}
+        columns = tuple(name for name in self.problem.columns if name in recorded or not name.endswith(MARGIN))
         return replace(self, problem=replace(self.problem, columns=columns))
 
     def resolved(self) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ class Engine:
     packages: tuple[str, ...]
     module: str
     file: str
-    tolerance: Mapping[str, float]
+    tolerance: Mapping[str, float] = field(default_factory=lambda: {"fp32": 1e-3, "int8": 0.1, "int4": 0.5})
 
     @property
     def formats(self) -> tuple[str, ...]:

@@ -8,5 +8,4 @@ ENGINE = Engine(
     packages=("executorch",),
     module="executorch.runtime",
     file="model.pte",
-    tolerance={"fp32": 1e-3, "int8": 0.1, "int4": 0.5},
 )

@@ -8,5 +8,4 @@ ENGINE = Engine(
     packages=("litert-torch", "litert-lm"),
     module="litert_lm",
     file="model.litertlm",
-    tolerance={"fp32": 1e-3, "int8": 0.1, "int4": 0.5},
 )

@@ -8,5 +8,4 @@ ENGINE = Engine(
     packages=("onnxruntime-genai",),
     module="onnxruntime_genai",
     file="genai_config.json",
-    tolerance={"fp32": 1e-3, "int8": 0.1, "int4": 0.5},
 )

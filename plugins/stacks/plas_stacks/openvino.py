@@ -8,5 +8,4 @@ ENGINE = Engine(
     packages=("optimum-intel", "openvino-genai"),
     module="openvino_genai",
     file="openvino_model.xml",
-    tolerance={"fp32": 1e-3, "int8": 0.1, "int4": 0.5},
 )
