@@ -33,6 +33,7 @@ from nas.search.cluster import ClusterPool, pool_of
 from nas.search.discovery import ChosenStrategy
 from nas.search.known_results import Known
 from nas.search.loop import Limits, Search
+from nas.search.reading import refuse_without_workers
 from nas.search.worker_pool import WorkerPool
 from nas.study.catalogue import changed
 from nas.study.configuration import StudyConfig
@@ -120,13 +121,9 @@ def started(request: RunRequest) -> tuple[Outcome, Path]:
 
 def ran(study: Study, request: RunRequest, ending: Concluding = concluded) -> tuple[Any, Path]:
     """A study searched in a new folder, and its outcome."""
+    pool = workers_of(study)
     folder = run_folder.create(f"{study.config.name}-{study.config.algo}-s{study.config.seed}", request.out)
     with run_folder.locked(folder, new=True):
-        try:
-            pool = pool_of(study.config)
-        except UsageError:
-            run_folder.discard(folder)
-            raise
         return begin(study, folder, request, pool, ending), folder
 
 
@@ -168,7 +165,7 @@ def resumed(request: RunRequest, folder: Path, given: Study | None = None) -> tu
                 f"resume: expected a run of plas run, got {folder}, whose values {lifecycle.OWN_LOOP} was told; go on with it there"
             )
         refuse_moving(manifest, request)
-        pool = pool_of(study.config)
+        pool = workers_of(study)
         announce(study, request)
         store = lifecycle.store_of(study.problem, folder)
         if (changed := lifecycle.version_changes(manifest, study)) and not request.quiet:
@@ -191,7 +188,7 @@ def restarted(request: RunRequest, folder: Path, given: Study | None = None) -> 
             f"{folder}: expected a store with the run's evaluations, got an empty one; start a new run with --config {folder}"
         )
     study = given or assembled(*layered(request.flags, request.settings, str(folder / "config.yaml")), request)
-    pool = pool_of(study.config)
+    pool = workers_of(study)
     for leftover in folder.glob(f"{FILE}*"):
         leftover.unlink()
     outcome: Outcome = begin(study, folder, request, pool)
@@ -377,6 +374,16 @@ def within_horizon(study: Study, first: int | Literal["none"], quiet: bool) -> S
             f"a new run of {limit:,} would ask for others"
         )
     return replace(study, horizon=horizon) if study.traits.horizon else study
+
+
+def workers_of(study: Study) -> WorkerPool | None:
+    """The workers that the study names.
+
+    Raises:
+        UsageError: the cluster cannot be used, or there are no workers where some are needed.
+    """
+    refuse_without_workers(study.config, study.problem)
+    return pool_of(study.config)
 
 
 def refuse_moving(manifest: Manifest, request: RunRequest) -> None:
