@@ -294,13 +294,13 @@ def _lengths(profile: Calibration, asked: Conditions) -> list[Transfer]:
     for phase, measured, length in phases:
         if measured is None or not length or max(measured[0], 1) / NEAR <= length <= max(measured[1], 1) * NEAR:
             continue
-        longer = length > measured[1]
-        step, ratio = (LONGER, length / max(measured[1], 1)) if longer else (SHORTER, measured[0] / length)
+        way = "longer" if length > measured[1] else "shorter"
+        step, ratio = (LONGER, length / max(measured[1], 1)) if way == "longer" else (SHORTER, measured[0] / length)
         what = "prompts" if phase == "prefill" else "contexts"
         least, most = (f"{n:,}" for n in measured)
         text = (
-            f"{what} of {length:,} tokens are outside the measured {least if least == most else f'{least} to {most}'}: "
-            f"{step.times:.0f} times {'longer' if longer else 'shorter'} {_missed(step, phase)}"
+            f"{what} of {length:,} tokens are {way} than the measured {least if least == most else f'{least} to {most}'}: "
+            f"where they were {step.times:.0f} times {way}, {_missed(step, phase)}"
         )
         found.append(Transfer(text, {phase: _widened(step, ratio)[phase]}))
     return found

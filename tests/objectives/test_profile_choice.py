@@ -150,7 +150,7 @@ def test_a_format_of_one_engine_is_priced_as_of_that_engine() -> None:
             "nothing is known of llama.cpp here, times are those of Genie: of another",
         ),
         ({"typical": "cpu"}, {"precision": "q6_k"}, "q6_k was not measured on processors"),
-        ({"typical": "gpu"}, {"context": 65536}, "contexts of 65,536 tokens are outside the measured"),
+        ({"typical": "gpu"}, {"context": 65536}, "contexts of 65,536 tokens are longer than the measured"),
         ({"typical": "gpu"}, {"layers": True}, "measured without layers of linear attention"),
     ],
 )

@@ -61,7 +61,7 @@ def test_a_share_of_a_steps_rows() -> None:
 def test_lengths_concern_their_phase() -> None:
     """A prompt that is shorter or longer widens prefill, a context decode, in proportion to its logarithm."""
     short = Conditions("int4", 1, 57, 2048)
-    assert "prompts of 57 tokens are outside the measured 2,048" in extrapolations(PROFILE, short)[0].sentence
+    assert "prompts of 57 tokens are shorter than the measured 2,048" in extrapolations(PROFILE, short)[0].sentence
     assert error_factor(PROFILE, short, "prefill", SHARE) == pytest.approx(SHORTER.seen["prefill"].at(SHARE))
     assert error_factor(PROFILE, short, "decode", SHARE) == 1.0
     long = Conditions("int4", 1, 2048, 2049 * 64)
