@@ -17,7 +17,8 @@ const element = (tag, text = '', attributes = {}) => {
   return made;
 };
 
-const state = {board: document.body.dataset.first, format: 'q4_k_m', workload: 0, time: 0, memory: Infinity};
+// Without a time of the user's own (0) the slider stands in the middle of what the board's designs take.
+const state = {board: document.body.dataset.first, format: 'q4_k_m', workload: 0, time: 0, memory: Infinity}, own = {time: 0, memory: Infinity};
 let rows, models, here;  // of the case: designs in the order in which they are preferred, published models, the newest first
 
 // Times at the quantile count where they are later than the predicted ones.
@@ -60,6 +61,7 @@ const stops = values => {
   const low = Math.min(...values), high = Math.max(...values);
   return shared.stops.filter((stop, at) => stop >= low && !(shared.stops[at - 1] >= high));
 };
+let lossTyped = false;
 const limits = {};  // of both sliders: what they stop at, no limit last
 const units = {time: 'ms', memory: 'GB'};
 
@@ -67,7 +69,7 @@ function sliders() {
   limits.time = [...stops(rows.flatMap(row => here.safe ? [row.t, row.safe] : [row.t])), Infinity];
   limits.memory = [...stops(rows.map(row => row.m)).filter(stop => stop < here.limit), Infinity];
   for (const name of ['time', 'memory']) {
-    const slider = $(name), wanted = state[name] || limits.time[Math.floor(limits.time.length / 2)];
+    const slider = $(name), wanted = own[name] || limits.time[Math.floor(limits.time.length / 2)];
     slider.max = limits[name].length - 1;
     slider.value = limits[name].findLastIndex(stop => stop <= wanted);
     if (slider.value < 0) slider.value = 0;
@@ -75,7 +77,7 @@ function sliders() {
   }
 }
 
-const limitText = name => name === 'memory' && state.memory === Infinity ? `${figure(here.limit)} GB, what the board has for it`
+const limitText = name => name === 'memory' && state.memory === Infinity ? `${figure(here.limit)} GB, all that is free on the board`
   : state[name] === Infinity ? 'no limit' : `${figure(state[name])} ${units[name]}`;
 
 function command() {
@@ -94,7 +96,7 @@ function sentences({own, plain, safe}) {
   const [take, level] = model ? shared.levels[`${here.space}.${own.id}-${model.id}`] : [0, ''];
   const taken = model && `${model.name} (${model.tokens}, ${model.licence}): loss ${model.loss.toFixed(2)}, ${three.format(model.t)} ms, ${model.m.toFixed(2)} GB.`;
   if (take) lines.push(`Take ${taken}`);
-  lines.push(`${take ? 'Or train' : 'Best design'}: ${own.size}`, own.rest, `Predicted loss ${own.loss.toFixed(2)} nats`);
+  lines.push(`${take ? 'Or train' : 'Best design'}: ${own.size}`, own.rest, `Predicted loss ${own.loss.toFixed(2)} nats${state.format === 'fp16' ? '' : '; what rounding costs is not in it'}`);
   if (model && !take) lines.push(`Train it: the best published model that fits is ${taken}`);
   if (model) lines.push(level);
   const of = limit => limit === Infinity ? '' : ` of ${figure(limit)}`;
@@ -114,9 +116,8 @@ function margin(plain, safe) {
   return `Keeps ${limit} in 4 of 5 cases, which costs ${nats > shared.nothing ? `${general(Number(nats.toPrecision(2)))} nats` : 'no loss'}.`;
 }
 
-function table(heads, body, caption, words = 1) {
-  const made = element('table'), head = made.createTHead().insertRow();
-  if (caption) made.createCaption().textContent = caption;
+function table(heads, body, name, words = 1) {
+  const made = element('table', '', {'aria-label': name}), head = made.createTHead().insertRow();
   heads.forEach((text, at) => head.append(element('th', text, {scope: 'col', class: at < words ? 'words' : ''})));
   const inside = made.createTBody();
   for (const cells of body) {
@@ -127,6 +128,7 @@ function table(heads, body, caption, words = 1) {
 }
 
 const later = () => here.safe ? 'safe' : 't';  // the time that limits are kept at
+const timeName = () => here.safe ? 'time kept in 4 of 5 cases (ms)' : 'time (ms)';
 
 // The frontier of loss over time within the memory: each design that is better than all faster ones.
 function frontier() {
@@ -136,11 +138,11 @@ function frontier() {
   return kept;
 }
 
-const WIDTH = 720, HEIGHT = 330, LEFT = 44, BOTTOM = 34, SPACE = 'http://www.w3.org/2000/svg';
+const WIDTH = 720, HEIGHT = 350, LEFT = 52, BOTTOM = 50, SPACE = 'http://www.w3.org/2000/svg';
 
 function curve(points, own) {
   const near = models.map(row => ({...row, x: row[later()]})).filter(row => row.m <= state.memory && row.x >= points[0].x / 2 && row.x <= points.at(-1).x * 2);
-  const xs = [...points.map(row => row.x), ...near.map(row => row.x)], ys = [...points, ...near].map(row => row.loss);
+  const xs = [...points, ...near].map(row => row.x).concat(state.time < Infinity ? state.time : []), ys = [...points, ...near].map(row => row.loss);
   const [low, high, least, most] = [Math.min(...xs) / 1.1, Math.max(...xs) * 1.1, Math.min(...ys) - 0.03, Math.max(...ys) + 0.03];
   const x = value => LEFT + (WIDTH - LEFT - 8) * Math.log(value / low) / Math.log(high / low);
   const y = value => 8 + (HEIGHT - BOTTOM - 8) * (most - value) / (most - least);
@@ -153,7 +155,7 @@ function curve(points, own) {
   };
   svg.setAttribute('viewBox', `0 0 ${WIDTH} ${HEIGHT}`);
   svg.setAttribute('role', 'img');
-  svg.setAttribute('aria-label', `Loss over total time: from ${points[0].loss.toFixed(2)} at ${figure(points[0].x)} ms to ${points.at(-1).loss.toFixed(2)} at ${figure(points.at(-1).x)} ms; the table below has every point.`);
+  svg.setAttribute('aria-label', `Loss over time: from ${points[0].loss.toFixed(2)} at ${figure(points[0].x)} ms to ${points.at(-1).loss.toFixed(2)} at ${figure(points.at(-1).x)} ms; the table below has every point.`);
   const step = most - least > 1 ? 0.2 : most - least > 0.4 ? 0.1 : 0.05;
   for (let at = Math.ceil(least / step); at * step <= most; at += 1) {
     add('line', {x1: LEFT, x2: WIDTH, y1: y(at * step), y2: y(at * step), stroke: 'var(--line)'});
@@ -161,14 +163,15 @@ function curve(points, own) {
   }
   let last = -Infinity;
   for (const tick of [0, 1, 2, 3, 4, 5, 6, 7].flatMap(power => [1, 2, 5].map(digit => digit * 10 ** power)))
-    if (tick > low && tick < high && x(tick) - last > 60 && x(tick) < WIDTH - 30) {
+    if (tick > low && tick < high && x(tick) - last > 90 && x(tick) < WIDTH - 34) {
       last = x(tick);
-      add('text', {x: last, y: HEIGHT - BOTTOM + 16, 'text-anchor': 'middle'}, whole.format(tick));
+      add('text', {x: last, y: HEIGHT - BOTTOM + 20, 'text-anchor': 'middle'}, whole.format(tick));
     }
-  add('text', {x: WIDTH, y: HEIGHT - 2, 'text-anchor': 'end'}, 'total time (ms)');
+  add('text', {x: WIDTH, y: HEIGHT - 4, 'text-anchor': 'end'}, timeName());
+  add('text', {x: LEFT + 4, y: 22}, 'loss (nats)');
   const path = points.map((row, at) => `${at ? `H${x(row.x)}V` : `M${x(row.x)},`}${y(row.loss)}`).join('') + `H${WIDTH}`;
   add('path', {d: path, fill: 'none', stroke: 'var(--curve)', 'stroke-width': 2});
-  if (state.time < Infinity && state.time >= low && state.time <= high)
+  if (state.time < Infinity)
     add('line', {x1: x(state.time), x2: x(state.time), y1: 8, y2: HEIGHT - BOTTOM, stroke: 'var(--quiet)', 'stroke-dasharray': '4 4'});
   for (const row of near) {
     const [a, b] = [x(row.x), y(row.loss)];
@@ -179,37 +182,43 @@ function curve(points, own) {
 }
 
 function leastMemory() {
-  const wanted = Number($('loss').value), within = state.time === Infinity ? '' : ` within ${figure(state.time)} ms`;
-  const memory = limits.memory.find(stop => Number(pick(state.time, stop).own?.loss.toFixed(2)) <= wanted);
-  if (memory === undefined) return `No design has a loss of ${wanted} or less${within}.`;
-  const {own} = pick(state.time, memory);
-  return `A loss of ${wanted} or less${within} takes ${figure(own.m)} GB: ${own.size}, loss ${own.loss.toFixed(2)}, ${figure(own.t)} ms.`;
+  const wanted = Number($('loss').value.replace(',', '.')), within = state.time === Infinity ? '' : ` within ${figure(state.time)} ms`;
+  if (!(wanted >= 1 && wanted <= 9)) return ['Enter a loss from 1 to 9, for example 2.5.'];
+  const memory = limits.memory.find(stop => Number(pick(state.time, stop).own?.loss.toFixed(2)) <= wanted), {own} = pick(state.time, memory ?? 0);
+  const [small] = models.filter(row => row.loss <= wanted && row[later()] <= state.time).sort((a, b) => a.m - b.m);
+  return [
+    memory === undefined ? `To train: no design has a loss of ${wanted} or less${within}.`
+      : `To train: a loss of ${wanted} or less${within} takes ${figure(own.m)} GB: ${own.size}, loss ${own.loss.toFixed(2)}, ${figure(own.t)} ms.`,
+    small ? `To take: ${small.name}, ${small.m.toFixed(2)} GB, loss ${small.loss.toFixed(2)}, ${three.format(small.t)} ms.` : `To take: no published model has such a loss${within}.`,
+  ];
 }
 
-const percent = text => text ? `${text} %` : '-';
+const percent = text => text ? `${text}\u00a0%` : '-';
+const PHASES = {prefill: 'first token', decode: 'next tokens'};
 
 function errors() {
   const {classes, groups, rows: single} = block('accuracy'), parts = [], {label, class: kind} = shared.boards[state.board];
-  const line = (name, row) => [name, row.phase, row.rows, percent(row.median), percent(row.p90), percent(row.datasheet), percent(row.llmfit)];
+  const line = (name, row) => [name, PHASES[row.phase], row.rows, percent(row.median), percent(row.p90), percent(row.datasheet), percent(row.llmfit)];
   const own = classes.filter(row => row.device === label), alike = classes.filter(row => row.class === kind && !row.device);
+  const add = (name, heads, body) => parts.push(element('h3', name), table(heads, body, name, 2));
   if (!own.length) parts.push(element('p', 'This board: not measured.'));
   if (!alike.length) parts.push(element('p', `Boards of its class (${kind}): not measured.`));
-  parts.push(table(['', 'phase', 'rows', 'PLAS, median', '9 of 10 rows', 'data sheet', "llmfit's rule"], [
+  add('Error on boards that the fit never saw: how far measured times lie from predicted ones', ['boards', 'of the', 'rows', 'median error', '90 % are under', 'by data sheet', 'by llmfit'], [
     ...own.map(row => line('this board', row)),
-    ...alike.map(row => line(`its class, ${kind}: ${row.devices} board${row.devices === '1' ? '' : 's'}`, row)),
-    ...own.length ? [] : classes.filter(row => row.class === kind && row.device).map(row => line(`of its class: ${row.device}`, row)),
-    ...classes.filter(row => row.class === 'all').map(row => line(`all ${row.devices} boards`, row)),
-  ], 'Without a profile: predicted against measured, each board left out of all that was fitted', 2));
+    ...alike.map(row => line(`like it (${kind}): ${row.devices}`, row)),
+    ...own.length ? [] : classes.filter(row => row.class === kind && row.device).map(row => line(`like it: ${row.device}`, row)),
+    ...classes.filter(row => row.class === 'all').map(row => line(`all: ${row.devices}`, row)),
+  ]);
   const profiles = groups.filter(row => row.device.toLowerCase() === state.board);
-  if (profiles.length) parts.push(table(['engine', 'format', 'batch', 'predicted from', 'prefill, median', 'rows', 'decode, median', 'rows'], profiles.map(row => [
+  if (profiles.length) add('Error with measurements of this board, on rows that were not used', ['engine', 'format', 'batch', 'predicted from', 'first token', 'rows', 'next tokens', 'rows'], profiles.map(row => [
     row.engine, row.format, row.batch, row.predicted_from, percent(row.prefill_median_percent), row.prefill_rows, percent(row.decode_median_percent), row.decode_rows,
-  ]), 'With a profile of this board: on rows that it was not fitted to', 2));
+  ]));
   const shown = single.filter(row => row.device === state.board);
-  if (shown.length) parts.push(table(['model', 'format', 'phase', 'measured (ms)', 'PLAS (ms)', "llmfit's rule (ms)"], shown.map(row => [
-    row.model, row.format, row.phase, figure(Number(row.measured_ms)), figure(Number(row.predicted_ms)), row.llmfit_ms ? figure(Number(row.llmfit_ms)) : '-',
-  ]), `Single rows that ship, ${shown[0].engine}, this chip left out`, 2));
-  else parts.push(element('p', 'Single rows of this board: none that ships; the others belong to those who published them.', {class: 'quiet'}));
+  if (shown.length) add(`Rows of ${shown[0].engine}, predicted without this chip`, ['model', 'format', 'of the', 'measured (ms)', 'PLAS (ms)', 'llmfit (ms)'], shown.map(row => [
+    row.model, row.format, PHASES[row.phase] ?? row.phase, figure(Number(row.measured_ms)), figure(Number(row.predicted_ms)), row.llmfit_ms ? figure(Number(row.llmfit_ms)) : '-',
+  ]));
   return parts.map(part => {
+    if (part.tagName !== 'TABLE') return part;
     const wide = element('div', '', {class: 'wide'});
     wide.append(part);
     return wide;
@@ -225,20 +234,21 @@ function show() {
   $('answer').replaceChildren(...lines.map(text => element('p', text, /^Or train/.test(text) ? {class: 'title'} : {})));
   $('command').textContent = command();
   $('curve').replaceChildren(...points.length ? [curve(points, answer.own)] : []);
-  $('points').replaceChildren(table([here.safe ? 'time in 4 of 5 cases (ms)' : 'time (ms)', 'predicted (ms)', 'loss (nats)', 'memory (GB)', 'design'], points.map(row => [figure(row.x), figure(row.t), row.loss.toFixed(2), figure(row.m), row.size])));
+  $('points').replaceChildren(table(['design', timeName(), 'predicted (ms)', 'loss (nats)', 'memory (GB)'], points.map(row => [row.size, figure(row.x), figure(row.t), row.loss.toFixed(2), figure(row.m)]), 'The curve'));
   const {fits} = best(state.time, state.memory, answer.safe ? 'safe' : 't');
-  $('models').replaceChildren(fits.length ? table(['model', 'training tokens', 'licence', 'loss (nats)', 'time (ms)', 'memory (GB)'],
-    fits.sort((a, b) => a.loss - b.loss).map(row => [row.name, row.tokens, row.licence, row.loss.toFixed(2), figure(row.t), row.m.toFixed(2)]), '', 3)
-    : element('p', 'None that the law prices is within these limits.'));
-  if (!$('loss').value && answer.own) $('loss').value = (answer.own.loss + 0.05).toFixed(2);
-  $('least').textContent = rows.length ? leastMemory() : '';
-  history.replaceState(null, '', '#' + [state.board, state.format, state.workload, state.time, state.memory].join('/'));
+  $('models').replaceChildren(fits.length ? table(['model', 'loss', 'ms', 'GB', 'trained on (tokens)', 'licence'],
+    fits.sort((a, b) => a.loss - b.loss).map(row => [row.name, row.loss.toFixed(2), three.format(row.t), row.m.toFixed(2), row.tokens.replace(' tokens', ''), row.licence]), 'Published models')
+    : element('p', 'No published model is known to fit these limits.'));
+  if (!lossTyped && answer.own) $('loss').value = (answer.own.loss + 0.05).toFixed(2);
+  $('least').replaceChildren(...(rows.length ? leastMemory() : []).map(text => element('p', text)));
+  history.replaceState(null, '', '#' + [state.board, state.format, state.workload, own.time, own.memory].join('/'));
 }
 
 const choose = (id, choices, value) => {
   $(id).replaceChildren(...choices);
   $(id).value = value;
 };
+const ENGINES = {q8_0: 'llama.cpp', q4_k_m: 'llama.cpp', mlx_8bit: 'MLX', mlx_4bit: 'MLX'};
 const option = (value, text) => element('option', text, {value});
 
 function moved(name) {
@@ -246,11 +256,12 @@ function moved(name) {
     state[name] = name === 'workload' ? Number($(name).value) : $(name).value;
     const {formats} = shared.boards[state.board];
     if (!formats.includes(state.format)) state.format = formats.includes('q4_k_m') ? 'q4_k_m' : 'int4';
-    choose('format', formats.map(format => option(format, format)), state.format);
+    choose('format', formats.map(format => option(format, ENGINES[format] ? `${format} (${ENGINES[format]})` : format)), state.format);
     open();
     sliders();
     if (name !== 'workload') $('errors').replaceChildren(...errors());
-  } else if (name === 'time' || name === 'memory') state[name] = limits[name][$(name).value];
+  } else if (name === 'loss') lossTyped = true;
+  else state[name] = own[name] = limits[name][$(name).value];
   show();
 }
 
@@ -261,18 +272,25 @@ function start() {
     return;
   }
   if (shared.boards[board]?.formats.includes(format) && shared.workloads[workload])
-    Object.assign(state, {board, format, workload: Number(workload), time: Number(time) || 0, memory: Number(memory) || Infinity});
+    Object.assign(state, {board, format, workload: Number(workload)}, Object.assign(own, {time: Number(time) || 0, memory: Number(memory) || Infinity}));
   const kinds = new Map();
   for (const [id, {name, class: kind}] of Object.entries(shared.boards)) {
     if (!kinds.has(kind)) kinds.set(kind, element('optgroup', '', {label: kind}));
     kinds.get(kind).append(option(id, name));
   }
   choose('board', kinds.values(), state.board);
-  choose('workload', shared.workloads.map(([name, wanted, written], at) => option(at, `${name}: ${whole.format(wanted)} tokens in, ${whole.format(written)} out`)), state.workload);
+  choose('workload', shared.workloads.map(([name, wanted, written], at) => option(at, `${whole.format(wanted)} in, ${whole.format(written)} out: ${name}`)), state.workload);
   moved('board');
 }
 
-for (const name of ['board', 'format', 'workload', 'time', 'memory', 'loss']) $(name).addEventListener('input', () => moved(name));
+for (const name of ['board', 'format', 'workload']) $(name).addEventListener('change', () => moved(name));
+for (const name of ['time', 'memory', 'loss']) $(name).addEventListener('input', () => moved(name));
+for (const link of document.querySelectorAll('a[href^="#"]')) link.addEventListener('click', event => {  // the address keeps the state
+  event.preventDefault();
+  const section = document.querySelector(link.hash);
+  section.scrollIntoView();
+  section.focus({preventScroll: true});
+});
 window.addEventListener('hashchange', () => location.hash.includes('/') && start());
 start();
 performance.mark('answered');

@@ -135,3 +135,27 @@ def test_boards_that_nobody_measured_say_so(shown: Any, blocks: dict[str, Any]) 
     rows = [row for row in blocks["accuracy"]["rows"] if row["device"] == "m1_max_32c"]
     assert len(rows) > 1
     assert all(row["model"] in shown.text("#errors") for row in rows)
+
+
+def test_a_board_s_answer_does_not_depend_on_the_boards_before_it(shown: Any, blocks: dict[str, Any]) -> None:
+    """Until the user moves a slider or types a loss, both are of the board alone; afterwards they stay."""
+    direct, *detour = [*blocks["shared"]["boards"]][:3]
+    shown.enter("#board", direct)
+    shown.enter("#format", "int4")
+    wanted = (shown.text("#command"), shown.text("#answer"), shown.text("#least"))
+    for board in (*detour, direct):
+        shown.enter("#board", board)
+    assert (shown.text("#command"), shown.text("#answer"), shown.text("#least")) == wanted
+    for typed, start in (("2.", "To train"), ("2,9", "To train"), ("", "Enter a loss"), ("29", "Enter a loss")):
+        shown.enter("#loss", typed)
+        assert shown.run("return document.getElementById('loss').value") == typed
+        assert shown.text("#least").startswith(start)
+
+
+def test_links_within_the_page_keep_the_state_and_show_their_heading(shown: Any) -> None:
+    before = shown.run("return location.href")
+    for link in shown.driver.find_elements("css selector", "nav a"):
+        link.click()
+        section = shown.run("return document.activeElement.getBoundingClientRect().top")
+        assert section >= -1
+    assert shown.run("return location.href") == before
