@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -37,6 +37,7 @@ from nas.record.store import FILE, RunStore, begun
 from nas.search import assembly
 from nas.search.discovery import able_to
 from nas.search.loop import Search
+from nas.search.reading import ReadStudy, read
 from nas.study.entry_points import refuse_contested
 from nas.study.layers import layered
 from nas.study.user_code import script_module
@@ -50,12 +51,22 @@ if TYPE_CHECKING:
 class Study:
     """A study: space, device, objectives and budgets; made by `load_study`.
 
-    `config` and `keys` are the arguments of `load_study`.
+    `config` and `keys` are the arguments of `load_study`, `read` what they name, `posed` its problem.
     """
 
-    assembled: assembly.Study
+    read: ReadStudy
+    posed: assembly.Posed
     config: str | Path | None
     keys: Mapping[str, Any]
+
+    @cached_property
+    def assembled(self) -> assembly.Study:
+        """The study with its questions and its strategy, made when it is first used.
+
+        Raises:
+            UsageError: designs of the space that its models cannot price, or a strategy that cannot do what the study asks.
+        """
+        return assembly.study_of(self.read, posed=self.posed)
 
     @property
     def problem(self) -> Problem:
@@ -245,7 +256,7 @@ class Study:
         from nas.api.own_loops import Optimizer
 
         at_once = bool(keys.pop("asynchronous", False))
-        assembled = _assembled(self.config, {**self.keys, **keys, "algo": algo}, told=True)
+        assembled = assembly.study_of(_read(self.config, {**self.keys, **keys, "algo": algo}), told=True)
         config, size = assembled.config, assembled.problem.space.size
         if not assembled.traits.takes_evaluations and size > SMALL:
             raise UsageError(
@@ -406,14 +417,15 @@ def load_study(config: str | Path | None = None, **keys: Unpack[StudyKeys]) -> S
         'GB'
 
     Raises:
-        UsageError: all faults at once.
+        UsageError: all faults of the keys at once; what a model cannot price, or a strategy cannot do, is refused at first use.
     """
     if config is not None and not isinstance(config, (str, Path)):
         kind = type(config).__name__
         raise UsageError(
             f"config: expected a file, a run folder or a name, got {kind}; give keys as load_study(**keys)"
         )
-    return Study(_assembled(config, keys), config, keys)
+    read_study = _read(config, keys)
+    return Study(read_study, assembly.problem_of(read_study), config, keys)
 
 
 load_study.__doc__ = f"{load_study.__doc__}\nKeys:\n" + "".join(
@@ -421,14 +433,14 @@ load_study.__doc__ = f"{load_study.__doc__}\nKeys:\n" + "".join(
 )
 
 
-def _assembled(config: str | Path | None, keys: Mapping[str, Any], *, told: bool = False) -> assembly.Study:
-    """The study of a file and keys; `told` if the caller tells values in place of its formulas."""
+def _read(config: str | Path | None, keys: Mapping[str, Any]) -> ReadStudy:
+    """What the keys of a file and those given name."""
     plain = {key: plain_value(key, value) for key, value in keys.items()}
     raw, origins = layered(plain, [], None if config is None else str(config))
     if "algo" in keys:
         refuse_contested("strategies", str(keys["algo"]), "algo: ")
     placed = {path: origin for path, origin in origins.items() if not origin.startswith("--")}
-    return assembly.assemble(raw, placed, frozenset(keys), told=told)
+    return read(raw, placed, frozenset(keys))
 
 
 def plain_value(key: str, value: Any) -> Any:

@@ -1,6 +1,6 @@
 """The one place that turns names into objects: a raw study becomes a problem and a strategy."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -154,29 +154,33 @@ class Study:
 
 
 QUICK_OBJECTIVES = 3  # whose exact frontier in a large space takes seconds or minutes
+TRIED = 1000  # designs, for losses under each law
 MOST_CHECKED = 64  # devices; more are made alike, from genes
 
 
-def assemble(
-    raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[str] | None = None, *, told: bool = False
-) -> Study:
-    """The study that keys describe; `coded` are those that a user's own code gives (None: a command line), which may also tell the values.
+def assemble(raw: Mapping[str, Any], origins: Mapping[Path, str]) -> Study:
+    """The study that keys of a command line describe.
 
     Raises:
         UsageError: every fault at once, each with its line or flag.
     """
-    return study_of(read(raw, origins, coded), told=told)
+    return study_of(read(raw, origins))
 
 
-def study_of(asked: ReadStudy, counted: int | None = None, *, told: bool = False) -> Study:
+Posed = tuple[Problem, list[str], str]  # a problem without questions, what its limits mean, how to name its calibration
+
+
+def study_of(asked: ReadStudy, counted: int | None = None, *, told: bool = False, posed: Posed | None = None) -> Study:
     """The problem of a study that was read, with its questions, and what its strategy starts from.
 
-    counted: distinct evaluations by which strategies are compared (`with_choice`); told: whether a caller tells the values.
+    counted: distinct evaluations by which strategies are compared (`with_choice`); told: whether a caller tells the values;
+    posed: its problem where that is made already.
 
     Raises:
         UsageError: what cannot be done together.
     """
-    problem, limits, note = problem_of(asked)
+    problem, limits, note = problem_of(asked) if posed is None else posed
+    refuse_impossible(problem, asked.laws)
     if NEAREST in asked.config.baselines:
         models, notes = compared_with(nearest(problem), problem.space.specification.axes.tokens, asked.metrics)
         asked = replace(asked, baselines=(*asked.baselines, *models), notices=(*asked.notices, *notes))
@@ -229,8 +233,8 @@ def _questions(asked: ReadStudy, problem: Problem) -> tuple[tuple[PickQuery, ...
     return tuple(found), left_out
 
 
-def problem_of(asked: ReadStudy) -> tuple[Problem, list[str], str]:
-    """The problem of a study that was read, without questions; what its limits mean; how to name its calibration.
+def problem_of(asked: ReadStudy) -> Posed:
+    """The problem of a study that was read.
 
     Raises:
         UsageError: a precision, an option or a quantile that the device or the latency model does not have.
@@ -265,9 +269,7 @@ def problem_of(asked: ReadStudy) -> tuple[Problem, list[str], str]:
     )
     refuse_unclaimed(problem)
     limits = [*of_rates, *on_rates, *about_quantiles(problem)]
-    problem = with_margins(problem, (cost_of(metric) for metric, _ in asked.applications.values()))
-    refuse_impossible(problem)
-    return problem, limits, note
+    return with_margins(problem, (cost_of(metric) for metric, _ in asked.applications.values())), limits, note
 
 
 def _reader(asked: ReadStudy, conditions: Conditions) -> Scenario | None:
@@ -358,12 +360,19 @@ def _refuse_per_token(names: Iterable[str]) -> None:
             )
 
 
-def refuse_impossible(problem: Problem) -> None:
-    """Say options that a problem's models lack, before anything is evaluated.
+def refuse_impossible(problem: Problem, laws: Sequence[Law]) -> None:
+    """Say what a problem's models and laws lack by what they give for some of its designs.
 
     Raises:
-        UsageError: the first of them.
+        UsageError: the first of it: no loss above 0 under a law, an option that a metric does not cover.
     """
+    designs = problem.space.architectures(problem.space.sample(TRIED, np.random.default_rng(0)))
+    for i, law in enumerate(laws):
+        if not law.gives_losses(designs).any():
+            raise UsageError(
+                f"{'laws' if i else 'law'}: expected a formula that gives losses, got none above 0 from {law.name} for {len(designs):,} "
+                f"designs of {problem.space.name}; correct its form or its coefficients"
+            )
     if all(objective.name in problem.scenario.figures for objective in problem.objectives):
         names = ", ".join(objective.name for objective in problem.objectives)
         raise UsageError(

@@ -15,7 +15,7 @@ from nas.study import entry_points
 from nas.study.catalogue import load_device
 from nas.study.configuration import StudyConfig
 from nas.study.serving_keys import ServingConfig
-from nas.study.study_laws import notices_of_formats, priced_alone
+from nas.study.study_laws import notices_of_formats
 from objectives.device import OWN_PEAKS, Calibration, Device, Peak
 from objectives.engines import prefill_chunk_of
 from objectives.loss_law.law import Law
@@ -81,9 +81,12 @@ def scenario_on_devices(
     Raises:
         UsageError: what one of them lacks, naming it.
     """
-    found = {
-        label: _of_device(label, config, law, device, formats, asked, trainer) for label, device in devices.items()
-    }
+    found = {}
+    for label, device in devices.items():
+        try:
+            found[label] = scenario_in_formats(config, law, device, formats, asked, trainer)
+        except UsageError as error:
+            raise UsageError(f"{label}: {error}" if label else str(error)) from None
     placed = tuple((label, scenario) for label, (scenario, _) in found.items())
     if len(placed) == 1:
         return next(iter(found.values()))
@@ -91,13 +94,6 @@ def scenario_on_devices(
     alike = len(set(notes.values())) == 1
     note = found[placed[0][0]][1] if alike else "; ".join(f"{k}: {v}" for k, v in notes.items())
     return replace(placed[0][1], devices=placed), note
-
-
-def _of_device(label: str, *given: Any) -> tuple[Scenario, str]:
-    try:
-        return scenario_in_formats(*given)
-    except UsageError as error:
-        raise UsageError(f"{label}: {error}" if label else str(error)) from None
 
 
 def _scenario(
@@ -208,7 +204,8 @@ def notices_of(problem: Problem, limits: Sequence[str]) -> list[str]:
     experts = bool((problem.space.experts > 1).any())
     on_each = list(scenario.by_device.values()) if problem.of_energy else []
     of_energy = list(dict.fromkeys(text for each in on_each for text in about_energy(each, experts=experts)))
-    of_law = [*priced_alone(law), *notices_of_formats(law, [*scenario.by_format]), *about_training(problem)]
+    alone = [f"law {law.name} prices {law.priced_designs}: of other designs it says nothing"] if law.partial else []
+    of_law = [*alone, *notices_of_formats(law, [*scenario.by_format]), *about_training(problem)]
     return [*doubtful_times(scenario, experts=experts), *limits, *of_energy, *of_law]
 
 

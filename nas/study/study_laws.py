@@ -5,8 +5,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-import numpy as np
-
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import Faults, Path
@@ -28,7 +26,6 @@ from search_spaces.specification import SpaceSpecification
 
 COST = folder("objectives.text") / "vocabulary_cost.yaml"
 TOKENIZER_SIZE = 50_257  # of laws that do not say theirs; it moves the loss of all designs alike
-TRIED = 1000  # designs
 MOST_HALVINGS = 30.0  # of any context by a window
 OF_WINDOWS = {"local", "window"}  # two ways to say what the same layers cost
 UNIQUE = "unique_tokens"  # the coefficient of a law that knows of repeated text
@@ -44,7 +41,7 @@ def study_laws(
 
     Raises:
         UsageError: tokens, and no law that depends on them, or an axis of them, and one that does not; two laws of one name;
-            one that gives no designs of the space a loss; a format that a precision law has no cost of.
+            a format that a precision law has no cost of.
     """
     axes = space.specification.axes
     public = axes.layers is not None and config.deltas != "none"
@@ -86,7 +83,6 @@ def study_laws(
     own = (
         own if config.engine or config.outside == "allow" else _run_by_engines(own, [*space.formats, config.precision])
     )
-    _refuse_without_losses((own, *others), space)
     return _of_known_costs((own, *others), [*space.formats, config.precision])
 
 
@@ -131,21 +127,6 @@ def cost_of_vocabularies(size: int) -> VocabularyCost:
     """What vocabularies cost by published runs, beside one of `size` tokens."""
     content, _ = yaml_source.read(COST)
     return VocabularyCost.model_validate({**content, "relative_to": size})
-
-
-def _refuse_without_losses(laws: Sequence[Law], space: SearchSpace) -> None:
-    """Refuse a law whose formula gives no loss above 0 for any of some designs of the space.
-
-    Raises:
-        UsageError: there is one, with its name.
-    """
-    designs = space.architectures(space.sample(TRIED, np.random.default_rng(0)))
-    for i, law in enumerate(laws):
-        if not law.gives_losses(designs).any():
-            raise UsageError(
-                f"{'laws' if i else 'law'}: expected a formula that gives losses, got none above 0 from {law.name} for {len(designs):,} "
-                f"designs of {space.name}; correct its form or its coefficients"
-            )
 
 
 def _of_known_costs(laws: tuple[Law, ...], formats: Sequence[str]) -> tuple[Law, ...]:
@@ -265,11 +246,6 @@ def notices_of_alternatives(rivals: Sequence[Law], formats: Sequence[str], said:
     """Doubts about the same under alternatives, beyond what is said already, each once."""
     lines = [text for law in rivals if law.precision_law for text in notices_of_formats(law, formats)]
     return [text for text in dict.fromkeys(lines) if text not in said]
-
-
-def priced_alone(law: Law) -> list[str]:
-    """That a law says nothing of other designs than those; nothing of a law that prices every design."""
-    return [f"law {law.name} prices {law.priced_designs}: of other designs it says nothing"] if law.partial else []
 
 
 def notices_of_text(law: Law) -> list[str]:

@@ -10,7 +10,7 @@ from nas.errors import UsageError
 from nas.files.faults import Faults, unknown
 from nas.problem.objective import OWN, Baseline, Budget, Objective, PickQuery, limit_on_cost
 from nas.problem.problem import Problem
-from nas.search.assembly import Study, problem_of, study_of
+from nas.search.assembly import Study, problem_of, refuse_impossible, study_of
 from nas.search.reading import ReadStudy
 from nas.search.scenarios import notices_of
 from nas.study.baselines import baseline
@@ -200,6 +200,7 @@ def _case(wanted: CaseList, base: Study, row: Row, study: ReadStudy, reference: 
         )
     try:
         problem, limits, note = problem_of(study)
+        refuse_impossible(problem, study.laws)
         question = _question(wanted, row, problem, study.limits, reference)
     except UsageError as error:
         raise UsageError(f"{row.origins.get((), row.label)}: {error}") from None

@@ -117,7 +117,7 @@ def test_facts_are_what_the_study_says(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     asked = {"algo": "random", **COMMON, "objectives": ["loss", "board:with_prior", "board:without"]}
-    problem = assemble(asked, {}, frozenset(asked)).problem
+    problem = study_of(read(asked, {}, frozenset(asked))).problem
     facts = facts_of(problem, Asked(None, 3))
     assert (facts.formulas, facts.priors, facts.costly, facts.at_once) == (
         False,
@@ -127,9 +127,7 @@ def test_facts_are_what_the_study_says(tmp_path: Path, monkeypatch: pytest.Monke
     )
     assert facts.evaluations == 100
     assert facts_of(problem, Asked(7)).evaluations == 7
-    large = assemble(
-        {"algo": "random", **COMMON, "space": "fine", "objectives": asked["objectives"]}, {}, frozenset(asked)
-    ).problem
+    large = study_of(read({**asked, "space": "fine"}, {}, frozenset(asked))).problem
     assert facts_of(large, Asked(None)).bound
     assert not facts_of(assemble({"algo": "random", "space": "fine"}, {}).problem, Asked(None)).bound
 
