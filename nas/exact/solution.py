@@ -46,6 +46,8 @@ def way_of(problem: Problem, rules: tuple[PickRule, ...] = ()) -> tuple[Way, str
     Raises:
         UsageError: sums are impossible and the space is too large to enumerate.
     """
+    if problem.space.size <= SMALL and not problem.functions:
+        return "enumeration", ""
     obstacle = _obstacle(problem, rules)
     if problem.space.size <= SMALL:
         return "enumeration", obstacle
