@@ -9,35 +9,30 @@ from nas.terminal.streams import terminal
 
 
 def main() -> None:
-    """Dispatch to a command; without one, say which there are."""
+    """Run the command that the arguments name; without one, say which there are."""
     with terminal():
-        dispatch()
+        from nas.terminal.parser import own_package
 
+        own_package()
+        arguments = sys.argv[1:]
+        if not arguments or arguments[0] in ("-h", "--help", "help"):
+            sys.stdout.write(overview())
+        elif arguments[0] == "--version":
+            from objectives.plugins import DISTRIBUTION, version_of
 
-def dispatch() -> None:
-    """Run the command that the arguments name."""
-    from nas.terminal.parser import own_package
+            sys.stdout.write(f"{DISTRIBUTION} {version_of(DISTRIBUTION)}\n")
+        elif arguments[0] == "completion":
+            complete(arguments[1:])
+        elif arguments[0] in COMMANDS:
+            run(arguments, door(arguments[0]))
+        elif arguments[0] in (theirs := installed()):
+            run(arguments, theirs[arguments[0]])
+        elif package := PACKAGES.get(arguments[0]):
+            refuse(f"plas: expected an installed command, got {arguments[0]!r}; pip install ./plugins/{package}")
+        else:
+            from nas.files.faults import unknown
 
-    own_package()
-    arguments = sys.argv[1:]
-    if not arguments or arguments[0] in ("-h", "--help", "help"):
-        sys.stdout.write(overview())
-    elif arguments[0] == "--version":
-        from objectives.plugins import DISTRIBUTION, version_of
-
-        sys.stdout.write(f"{DISTRIBUTION} {version_of(DISTRIBUTION)}\n")
-    elif arguments[0] == "completion":
-        complete(arguments[1:])
-    elif arguments[0] in COMMANDS:
-        run(arguments, door(arguments[0]))
-    elif arguments[0] in (theirs := installed()):
-        run(arguments, theirs[arguments[0]])
-    elif package := PACKAGES.get(arguments[0]):
-        refuse(f"plas: expected an installed command, got {arguments[0]!r}; pip install ./plugins/{package}")
-    else:
-        from nas.files.faults import unknown
-
-        refuse(f"plas: {unknown('a command', arguments[0], (*COMMANDS, *theirs))}")
+            refuse(f"plas: {unknown('a command', arguments[0], (*COMMANDS, *theirs))}")
 
 
 def refuse(text: str) -> NoReturn:

@@ -188,11 +188,6 @@ def error_factor(profile: Calibration, asked: Conditions, phase: Phase, share: F
     return math.prod(t.widening[phase].at(share) for t in extrapolations(profile, asked) if phase in t.widening)
 
 
-def measured_in(profile: Calibration) -> str:
-    """Return the precision that represents what a profile was measured in: its format, or that of its rows."""
-    return profile.format or rows_in(profile.precision)
-
-
 def rows_in(precision: str) -> str:
     """Return the precision for rows of measurements under a name; rows of int4 count as w4a16."""
     rows = {called: name for name, written in WEIGHT_FORMATS.items() for called in written.measured_as}
@@ -202,7 +197,10 @@ def rows_in(precision: str) -> str:
 def takes_as_measured(profile: Calibration, precision: str) -> bool:
     """Return True if a precision counts as what a profile was measured in; int4 without scales counts as int4 with them."""
     base = base_of(precision)
-    return base == measured_in(profile) or profile.precision in ("", *([] if profile.format else [base]))
+    return base == (profile.format or rows_in(profile.precision)) or profile.precision in (
+        "",
+        *([] if profile.format else [base]),
+    )
 
 
 def computing_as(asked: Conditions) -> str:

@@ -214,17 +214,6 @@ class Axes:
         return DependentGene.from_mask(self.expert_sizes <= largest * self.widths[:, None])
 
     @cached_property
-    def head_dim_gene(self) -> DependentGene:
-        """The head sizes that each width allows."""
-        return DependentGene.from_mask(np.logical_or.reduce(self._heads.valid, axis=2))
-
-    @cached_property
-    def n_heads_gene(self) -> DependentGene:
-        """The n_heads that each (width, head_dim) allows, a row per pair."""
-        valid = self._heads.valid
-        return DependentGene.from_mask(valid.reshape(-1, valid.shape[2]))
-
-    @cached_property
     def kv_gene(self) -> DependentGene:
         """The KV heads that each number of `heads` allows."""
         values, heads = self.kv_values, self.heads[:, None]

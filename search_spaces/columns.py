@@ -232,15 +232,13 @@ class ColumnReader:
         shape["n_kv_heads"] = self._positive("n_kv_heads", of_gqa, ("n_heads",))
         shape["n_experts"] = self._positive("n_experts", np.asarray(1))
         shape["top_k"] = self._positive("top_k", np.asarray(1))
-        shape["expert_size"] = self._positive("expert_size", self._from_ratio(shape), ("width", "top_k"))
-        return {name: shape[name] for name in SHAPE}
-
-    def _from_ratio(self, shape: Mapping[str, IntArray]) -> FloatArray | None:
+        of_ratio = None
         if "expert_ffn_ratio" in self.given:
-            return np.asarray(_numbers(self.given["expert_ffn_ratio"]) * shape["width"])
-        if "ffn_ratio" in self.given:
-            return np.asarray(_numbers(self.given["ffn_ratio"]) * shape["width"] / shape["top_k"])
-        return None
+            of_ratio = np.asarray(_numbers(self.given["expert_ffn_ratio"]) * shape["width"])
+        elif "ffn_ratio" in self.given:
+            of_ratio = np.asarray(_numbers(self.given["ffn_ratio"]) * shape["width"] / shape["top_k"])
+        shape["expert_size"] = self._positive("expert_size", of_ratio, ("width", "top_k"))
+        return {name: shape[name] for name in SHAPE}
 
     def _positive(self, name: str, fallback: AnyArray | None = None, follows: Sequence[str] = ()) -> IntArray:
         """A column, or what follows from others; where one of these is wrong, so is what follows, and that is no fault of its own."""

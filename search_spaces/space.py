@@ -89,14 +89,11 @@ class SearchSpace(Axes):
         experts, top_k = self._pairs[pair].T
         ffn, kv = self.ffn_gene.nth[width, ffn_rank], self.kv_gene.nth[heads, kv_rank]
         ffns = {"n_experts": experts, "top_k": top_k, "ffn": ffn}
-        return self.composed(frame, depth=depth, layers=layers, **ffns, n_kv_heads=kv, **self._setting_genes(setting))
-
-    def _setting_genes(self, setting: IntArray) -> dict[str, IntArray]:
-        """The genes of settings by their number, the last axis first to turn, each (n,)."""
-        if not self.settings:
-            return {}
-        found = np.unravel_index(setting, [len(values) for values in self.settings.values()])
-        return dict(zip(self.settings, found, strict=True))
+        settings = {}
+        if self.settings:  # the last axis turns first
+            genes = np.unravel_index(setting, [len(values) for values in self.settings.values()])
+            settings = dict(zip(self.settings, genes, strict=True))
+        return self.composed(frame, depth=depth, layers=layers, **ffns, n_kv_heads=kv, **settings)
 
     @cached_property
     def _ffn_and_kv(self) -> slice:
@@ -181,7 +178,10 @@ class SearchSpace(Axes):
     @cached_property
     def _dependent(self) -> dict[str, DependentGene]:
         """The tables of the genes that depend on others, each after those that it depends on."""
-        tables = {"head_dim": self.head_dim_gene, "n_heads": self.n_heads_gene, "n_kv_heads": self.kv_gene}
+        valid = self._heads.valid
+        sizes = DependentGene.from_mask(np.logical_or.reduce(valid, axis=2))
+        heads = DependentGene.from_mask(valid.reshape(-1, valid.shape[2]))  # a row per width and head size
+        tables = {"head_dim": sizes, "n_heads": heads, "n_kv_heads": self.kv_gene}
         every = {OF_LAYERS: self.layers_gene, "top_k": self.top_k_gene, "ffn": self.ffn_gene, **tables}
         return {gene: table for gene, table in every.items() if gene in self.place}
 

@@ -111,16 +111,12 @@ SEES_QUERIES = {  # quantities that attention's projections are part of
 
 def blind_spots(known: Baseline, scenario: Scenario) -> list[str]:
     """Features of a model that a law does not see: layers that are not of full attention, queries that are wider than the layers."""
-    found = (unseen_kinds(known.architecture, scenario.law), unseen_queries(known.architecture, scenario.law))
-    return [text for text in found if text]
-
-
-def unseen_kinds(architecture: Architectures, law: Law) -> str:
-    """Which layers are of other kinds than those that laws are fitted on; "" where every layer is alike."""
-    kinds, costs = layer_kinds(architecture), ", ".join(law.layer_deltas)
-    if kinds and costs:
-        return f"{kinds}: priced so; the loss is law {law.name}'s with what layers of {costs} cost"
-    return f"{kinds}: priced so, but law {law.name} does not see it, the loss change is not modelled" if kinds else ""
+    law, kinds, costs = scenario.law, layer_kinds(known.architecture), ", ".join(scenario.law.layer_deltas)
+    seen = f"; the loss is law {law.name}'s with what layers of {costs} cost"
+    seen = seen if costs else f", but law {law.name} does not see it, the loss change is not modelled"
+    return [
+        text for text in (f"{kinds}: priced so{seen}" * bool(kinds), unseen_queries(known.architecture, law)) if text
+    ]
 
 
 def layer_kinds(architecture: Architectures) -> str:

@@ -25,7 +25,7 @@ from nas.problem.problem import Problem
 from nas.problem.settings import tokens_of
 from nas.problem.uncertainty import FROM_LOSS
 from nas.record.database import Step
-from objectives.loss_law.law import Law, origin_of
+from objectives.loss_law.law import origin_of
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, FloatArray, IntArray, python_value
 
@@ -237,24 +237,14 @@ def doubt_in_numbers(doubt: Doubt) -> dict[str, Any]:
     return {"frontier_steps": steps, "loss_sd": doubt.level_sd, "not_told_apart": numbers}
 
 
-def law_in_numbers(law: Law, tokens: Sequence[float]) -> dict[str, Any]:
-    """The law of a run: its name, form, tokens (of an axis all), residual sd and, of a fitted one, where it comes from."""
-    origin = origin_of(law)
-    return {
-        "name": law.name,
-        "form": law.form if isinstance(law.form, str) else "its own",
-        "tokens": list(tokens) if len(tokens) > 1 else next(iter(tokens), None),
-        "residual_sd": law.residual_sd,
-        "origin": None if origin is None else origin.model_dump(mode="json"),
-    }
-
-
 @once  # a run's file and its JSON are the same
 def summary(outcome: Outcome) -> dict[str, Any]:
     """The run in numbers, each with what it is relative to."""
     scale, problem, sections = outcome.scale, outcome.study.problem, outcome.ending.sections
     rough, asked = too_many(outcome.frontier.values), outcome.ending.asked
     bounds = "exact frontier" if outcome.exact else "this run's frontier"
+    law, tokens = problem.scenario.law, tokens_of(problem)
+    origin = origin_of(law)
     return {
         "answer": answer_in_numbers(outcome),
         "train_or_take": None if outcome.take is None else take_in_numbers(outcome.take),
@@ -283,7 +273,13 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         "exact": None if outcome.distance is None else asdict(outcome.distance),
         "picks": answered(outcome),
         "picks_on_device": held_in_numbers(outcome),
-        "law": law_in_numbers(problem.scenario.law, tokens_of(problem)),
+        "law": {
+            "name": law.name,
+            "form": law.form if isinstance(law.form, str) else "its own",
+            "tokens": list(tokens) if len(tokens) > 1 else next(iter(tokens), None),  # of an axis all
+            "residual_sd": law.residual_sd,
+            "origin": None if origin is None else origin.model_dump(mode="json"),
+        },
         "law_does_not_see": list(outcome.blind),
         "law_on_active_experts": active_experts(outcome),
         "doubt": None if outcome.doubt is None else doubt_in_numbers(outcome.doubt),

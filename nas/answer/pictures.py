@@ -58,10 +58,15 @@ def frontier_figure(outcome: Outcome) -> Figure:
         place, text = (model.x, model.y), plain(model.label + "*" * bool(model.extrapolates))
         ax.scatter(*place, marker="D", s=34, color=BASELINE, zorder=5)
         ax.annotate(text, place, xytext=(7, 4), textcoords="offset points", color=BASELINE)
-    _scale_axis(ax, outcome.study.problem, across)
-    ax.set_xlabel(_with_unit(outcome.study.problem, across))
-    ax.set_ylabel(_with_unit(outcome.study.problem, up))
-    headed(figure, ax, subtitle(outcome))
+    problem, scenario = outcome.study.problem, outcome.study.problem.scenario
+    if next((o.log_scale for o in problem.objectives if o.name == across), False):
+        ax.set_xscale("log")
+        plain_decades(ax.xaxis)
+    ax.set_xlabel(_with_unit(problem, across))
+    ax.set_ylabel(_with_unit(problem, up))
+    device = plain(devices_in_words(problem) if scenario.devices else scenario.device.name)
+    of_study = f"{scenario.format_names}, {outcome.study.config.request_words}, {problem.space.name} space"
+    headed(figure, ax, f"{device}, {of_study}")
     low, high = ax.get_ylim()
     ax.set_ylim(low - 0.09 * (high - low), high)
     _mark_picks(ax, outcome, across, up)
@@ -74,19 +79,6 @@ def headed(figure: Figure, ax: Axes, text: str) -> None:
     place = ax.get_position()
     size = 9.0 * FULL_LINE / max(len(text), FULL_LINE)
     figure.text(place.x0, place.y1 + 0.06 / figure.get_figheight(), text, va="bottom", color="#555555", fontsize=size)
-
-
-def subtitle(outcome: Outcome) -> str:
-    """Device, precision and workload."""
-    c, problem = outcome.study.config, outcome.study.problem
-    device = devices_in_words(problem) if problem.scenario.devices else problem.scenario.device.name
-    return f"{plain(device)}, {outcome.study.problem.scenario.format_names}, {c.request_words}, {outcome.study.problem.space.name} space"
-
-
-def _scale_axis(ax: Axes, problem: Problem, across: str) -> None:
-    if next((o.log_scale for o in problem.objectives if o.name == across), False):
-        ax.set_xscale("log")
-        plain_decades(ax.xaxis)
 
 
 def _with_unit(problem: Problem, metric: str) -> str:

@@ -181,12 +181,13 @@ def question_text(problem: Problem, question: PickQuery) -> str:
 def certainty(outcome: Outcome, *, brief: bool = False) -> list[str]:
     """How sure the search is that it found the frontier; brief: how much of it was found, and why a search ended before its evaluations."""
     size, exact, d = outcome.study.problem.space.size, outcome.exact, outcome.distance
-    lines = [_evaluated(outcome), *_besides(outcome)]
+    besides = without_values(outcome)
+    lines = [_evaluated(outcome), *besides]
     if brief and outcome.diagnosis is not None and outcome.diagnosis_covers_space:
         return lines
     if brief and outcome.whole:
         solved = f"Exact: all {outcome.covered:,} designs were solved; the frontier holds {len(outcome.frontier):,}."
-        return [solved, *_besides(outcome)]
+        return [solved, *besides]
     if outcome.whole:
         frontier = f"Exact: the frontier of all {outcome.covered:,} architectures holds {len(outcome.frontier):,}"
         return [*lines, f"{frontier}; {outcome.how}."]
@@ -200,7 +201,7 @@ def certainty(outcome: Outcome, *, brief: bool = False) -> list[str]:
     if brief:
         stopped = "" if outcome.ending.reason.endswith(ALL_EVALUATED) else f"Stopped: {outcome.ending.reason}."
         text = f"Found {d.found} of the exact frontier's {d.exact} in {outcome.charged:,} evaluations; gap {gap}"
-        return [text, *filter(None, [*_known_before(outcome), stopped, *without_values(outcome)])]
+        return [text, *filter(None, [stopped, *besides])]
     return [
         *lines,
         f"Against the exact frontier of all {size:,}: {d.found} of {d.exact} found, hypervolume gap {gap} (log scale), "
@@ -216,18 +217,11 @@ def _evaluated(outcome: Outcome) -> str:
     return f"{outcome.charged:,} distinct designs evaluated{proposed}, {ended}."
 
 
-def _besides(outcome: Outcome) -> list[str]:
-    return [*_known_before(outcome), *without_values(outcome)]
-
-
-def _known_before(outcome: Outcome) -> list[str]:
-    return [f"{outcome.known:,} results were known before, not charged."] if outcome.known else []
-
-
 def without_values(outcome: Outcome) -> list[str]:
-    """How many evaluations failed, how many designs the law does not cover, and how many a fidelity step stopped."""
+    """How many results were known before, how many evaluations failed, how many designs the law does not cover, and how many a fidelity step stopped."""
     law = outcome.study.problem.scenario.law.name
     counted = {
+        f"{outcome.known:,} results were known before, not charged.": outcome.known,
         f"{outcome.failed:,} evaluations failed; their reasons are in evaluations.csv.": outcome.failed,
         f"Law {law} does not cover {outcome.uncovered:,} of these designs.": outcome.uncovered,
         f"{outcome.stopped:,} designs were stopped before the full fidelity (steps.csv); the frontier holds none of them.": outcome.stopped,

@@ -56,7 +56,8 @@ def execute(request: RunRequest) -> Path:
     if request.resume is not None:
         outcome, folder = resumed(request, request.resume)
     else:
-        outcome, folder = started(request)
+        study = assembled(*layered(request.flags, request.settings, request.config), request)
+        outcome, folder = ran(study, request)
     try:
         answer(outcome, folder, request)
     except LostOutputError:
@@ -112,11 +113,6 @@ def concluded(search: Search, study: Study, store: RunStore, folder: Path, reaso
 
 
 Concluding = Callable[[Search, Study, RunStore, Path, str, RunRequest], Any]  # what a search that has ended makes
-
-
-def started(request: RunRequest) -> tuple[Outcome, Path]:
-    """A new run in a new folder."""
-    return ran(assembled(*layered(request.flags, request.settings, request.config), request), request)
 
 
 def ran(study: Study, request: RunRequest, ending: Concluding = concluded) -> tuple[Any, Path]:

@@ -96,17 +96,12 @@ def parse(text: str, label: str) -> tuple[Any, dict[Path, str]]:
     if len(text) > MOST_BYTES:
         raise UsageError(f"{label}: expected at most {MOST_BYTES // 10**6} MB of YAML, got more; write less")
     if len(text) > MOST_KEPT:
-        return _parsed(text, label)
-    content, origins = _kept(text, label)
+        return _parsed.__wrapped__(text, label)
+    content, origins = _parsed(text, label)
     return deepcopy(content), dict(origins)
 
 
 @lru_cache(maxsize=128)
-def _kept(text: str, label: str) -> tuple[Any, dict[Path, str]]:
-    """Copy of the nodes that `parse` returns."""
-    return _parsed(text, label)
-
-
 def _parsed(text: str, label: str) -> tuple[Any, dict[Path, str]]:
     try:
         loader = _Loader(text)

@@ -77,14 +77,10 @@ def _module(algo: str, code: PlugIn | None, *, typed: bool) -> Any:
             return _checked(module, algo)
     if algo == entry_points.AUTO:
         return importlib.import_module(f"{SHIPPED}._{algo}")
-    if algo in importable(SHIPPED):
-        return _shipped(algo)
-    if algo in PACKAGES:
+    if algo in PACKAGES and algo not in importable(SHIPPED):
         raise UsageError(f"expected an installed strategy, got {algo}; pip install ./plugins/{PACKAGES[algo]}")
-    raise UsageError(unknown("a strategy", algo, [*named(), *in_working_folder()], "package.module of your own"))
-
-
-def _shipped(algo: str) -> ModuleType:
+    if algo not in importable(SHIPPED):
+        raise UsageError(unknown("a strategy", algo, [*named(), *in_working_folder()], "package.module of your own"))
     try:
         return importlib.import_module(f"{SHIPPED}.{algo}")
     except ModuleNotFoundError as error:

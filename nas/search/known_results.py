@@ -56,20 +56,16 @@ def known_of(config: StudyConfig, problem: Problem) -> Known | None:
     Raises:
         UsageError: a source that cannot be read, lacks a metric, is of another study, or holds nothing that can be used.
     """
-    _refuse_unknown(config.known_as, problem)
-    if not config.known:
-        return None
-    parts = [_taken(source, problem, config.known_as) for source in config.known]
-    return Known(_joined([found for found, _ in parts], problem), tuple(account for _, account in parts))
-
-
-def _refuse_unknown(known_as: Mapping[str, str], problem: Problem) -> None:
     own = [metric.name for metric in problem.functions]
-    for name in known_as:
+    for name in config.known_as:
         if name not in own:
             raise UsageError(
                 f"known_as: expected a metric of your own ({', '.join(own) or 'this study has none'}), got {escaped(name)}; correct it"
             )
+    if not config.known:
+        return None
+    parts = [_taken(source, problem, config.known_as) for source in config.known]
+    return Known(_joined([found for found, _ in parts], problem), tuple(account for _, account in parts))
 
 
 def _taken(source: str, problem: Problem, known_as: Mapping[str, str]) -> tuple[Evaluations, dict[str, Any]]:

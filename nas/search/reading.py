@@ -27,7 +27,6 @@ from nas.study.study_devices import (
     in_one_place,
     meant,
     of_all,
-    of_genes,
     with_chips,
     with_figures,
 )
@@ -109,7 +108,7 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     config, made = with_chips(config, None if specification is None else specification.chip, raw, faults)
     config = in_one_place(config, raw, None if specification is None else specification.axes, faults)
     table = column_table(config.device_columns, faults)
-    devices = with_figures(of_genes(made) or devices_of(config, faults), config, table, faults)
+    devices = with_figures(devices_of(config, made, faults), config, table, faults)
     served_by = _of_serving(config, faults)
     trainer = named_device(config.training.device, faults, ("training", "device"))
     reader = MetricReader(faults, figures={**meant(config, faults), **of_all(devices)})

@@ -162,7 +162,8 @@ def _read(path: tuple[str, ...]) -> Read:
         try:
             points = [point for point in distribution.entry_points if point.group.removeprefix("plas.") in KINDS]
             points = [point for point in points if point.group.startswith("plas.")]
-            label = _label(distribution) if points else ""
+            named_so = distribution.metadata["Name"] or _file_of(distribution) if points else ""
+            label = f"{named_so} {distribution.version or 'of no version'}" if points else ""
         except Exception as error:  # whatever a damaged description raises
             wrong.append(("", f"{_file_of(distribution)}: its entry points cannot be read ({type(error).__name__})"))
             continue
@@ -177,10 +178,6 @@ def _read(path: tuple[str, ...]) -> Read:
             plug_ins += made
             wrong += [(point.group.removeprefix("plas."), f"{label}: {fault}")] if fault else []
     return Read(tuple(plug_ins), tuple(wrong))
-
-
-def _label(distribution: Distribution) -> str:
-    return f"{distribution.metadata['Name'] or _file_of(distribution)} {distribution.version or 'of no version'}"
 
 
 def _file_of(distribution: Distribution) -> str:

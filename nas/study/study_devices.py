@@ -33,8 +33,10 @@ def in_one_place(config: StudyConfig, raw: Mapping[str, Any], axes: Axes | None,
     return config.model_copy(update={"device": next(iter(given.values())), "devices": {}})
 
 
-def devices_of(config: StudyConfig, faults: Faults) -> dict[str, Device]:
-    """Every device of a study by its name there; one alone as "". What cannot be had is a fault at its place."""
+def devices_of(config: StudyConfig, chips_made: Mapping[str, Device], faults: Faults) -> dict[str, Device]:
+    """Every device of a study by its name there, the chips of its genes where it has these; one alone as "". What cannot be had is a fault at its place."""
+    if chips_made:
+        return dict(chips_made) if len(chips_made) > 1 else {"": next(iter(chips_made.values()))}
     if not config.devices:
         device = named_device(config.device, faults)
         return {} if device is None else {"": device}
@@ -93,11 +95,6 @@ def with_chips(
     written = {**given, **({} if base is None else {"base": base.mapping()})}
     beside: dict[str, Any] = {} if "baselines" in raw else {"baselines": []}  # whose times would be of the first chip
     return config.model_copy(update={CHIP_KEY: written, "devices": {label: label for label in found}, **beside}), found
-
-
-def of_genes(made: Mapping[str, Device]) -> dict[str, Device]:
-    """The chips of genes as devices of a study; one alone as ""."""
-    return {"": next(iter(made.values()))} if len(made) == 1 else dict(made)
 
 
 def meant(config: StudyConfig, faults: Faults) -> dict[str, Figure]:
@@ -206,13 +203,11 @@ def _names_of(label: str, given: Any, device: Device) -> list[str]:
 def column_table(given: str | Mapping[str, Any], faults: Faults) -> ColumnTable:
     """The table of a study's key: a CSV file, or {device: {column: figure}}; empty where the study has none."""
     try:
-        return _of_file(FilePath(given), faults) if isinstance(given, str) else _of_mapping(given, faults)
+        if isinstance(given, str):
+            return _of_file(FilePath(given), faults)
     except ValueError as error:
         faults.add((COLUMNS_KEY,), str(error))
         return ColumnTable()
-
-
-def _of_mapping(given: Mapping[str, Any], faults: Faults) -> ColumnTable:
     found = {}
     for device, figures in given.items():
         if not isinstance(figures, Mapping):

@@ -33,7 +33,12 @@ def study_space(
     """
     limits = _layer_limits(config.budgets, faults)
     heads = _heads(config, space, faults)
-    _refuse_uncounted(heads.get("vocabulary") or (space and space.axes.vocabulary) or [], curve, faults)
+    sizes = heads.get("vocabulary") or (space and space.axes.vocabulary) or []
+    try:
+        if curve is not None and sizes:
+            curve.bytes_per_token(np.array(sizes))
+    except ValueError as error:
+        faults.add(("vocabulary",), str(error).removeprefix("vocabulary: "))
     serving = {name: words for name in OF_SERVING if (words := getattr(config.serving, name))}
     if space is None or (
         config.tokens is None and not (config.precisions or config.devices or limits or heads or serving)
@@ -139,15 +144,6 @@ def without_axes(config: StudyConfig, axes: Axes) -> StudyConfig:
     return config if axes.vocabulary is None else config.model_copy(update={"vocabulary": 0, "tied": True})
 
 
-def _refuse_uncounted(sizes: Sequence[int], curve: TokenCurve | None, faults: Faults) -> None:
-    """Vocabularies of which a curve does not say how much text a token holds."""
-    try:
-        if curve is not None and sizes:
-            curve.bytes_per_token(np.array(sizes))
-    except ValueError as error:
-        faults.add(("vocabulary",), str(error).removeprefix("vocabulary: "))
-
-
 def _heads(config: StudyConfig, space: SpaceSpecification | None, faults: Faults) -> dict[str, list[Any]]:
     """Axes of vocabulary and tying: those that the study gives by naming several; beside an axis of one the study's value of the other."""
     given = {"vocabulary": config.vocabulary, "tied": config.tied}
@@ -237,26 +233,19 @@ def _within(space: SpaceSpecification, limits: Mapping[str, int], faults: Faults
     return content
 
 
-def engine_for(config: StudyConfig, devices: Iterable[Device]) -> str:
-    """The study's engine, else the one that every measured profile of its devices is of, where picks must be usual; "" without one."""
-    if config.engine or config.outside == "allow":
-        return config.engine or ""
-    names = {engine_of(p.engine) for device in devices for p in device.profiles if p.mode == device.mode}
-    return names.pop() if len(names) == 1 else ""
-
-
 def run_by_engine(
     config: StudyConfig, space: SpaceSpecification | None, devices: Iterable[Device], faults: Faults
 ) -> tuple[SpaceSpecification | None, list[str]]:
     """The space without what the engine is not known to run, and the sentence that says what was left out.
 
-    Nothing is left out without an engine, of a device's that runs none of the formats, or of one of which nothing is known; of the
+    The engine is the study's, else the one that every measured profile of its devices is of, where picks must be usual. Nothing is left out without an engine, of a device's that runs none of the formats, or of one of which nothing is known; of the
     study's own that is said.
     """
-    engine_name = engine_for(config, devices)
-    if space is None or not engine_name:
+    measured = {engine_of(p.engine) for device in devices for p in device.profiles if p.mode == device.mode}
+    of_devices = measured.pop() if len(measured) == 1 and config.outside != "allow" else ""
+    name = engine_of(config.engine or of_devices)
+    if space is None or not name:
         return space, []
-    name = engine_of(engine_name)
     if (engine := RUNS.get(name)) is None:
         unknown_one = f"what {name} runs is not known here ({', '.join(RUNS)} are): no design is left out for it"
         return space, [unknown_one] if config.engine else []

@@ -66,7 +66,10 @@ def command(
     def main() -> None:
         with terminal():
             own_package()
-            raise SystemExit(parsed(parser(brief="-h" in sys.argv[1:]), program_of(function.__module__)))
+            module = function.__module__.removesuffix(".__main__")
+            typed = f"python -m {module}" if module != "__main__" else None  # None: the parser finds it
+            program = sys.argv[0] if sys.argv[0].startswith("plas ") else typed
+            raise SystemExit(parsed(parser(brief="-h" in sys.argv[1:]), program))
 
     main.function, main.examples, main.right = guarded, examples, right  # type: ignore[attr-defined]  # for completion, and for tests
     return main
@@ -244,13 +247,6 @@ def with_modules(value: Any) -> Any:
     if isinstance(value, list):
         return [*map(with_modules, value)]
     return modules_for_files(value) if isinstance(value, str) else value
-
-
-def program_of(module: str) -> str | None:
-    """The program as typed: `plas run` or `python -m nas.run`; None where the parser must find it."""
-    if sys.argv[0].startswith("plas "):
-        return sys.argv[0]
-    return f"python -m {module.removesuffix('.__main__')}" if module != "__main__" else None
 
 
 def parsed(parser: Callable[..., Any], program: str | None) -> int:
