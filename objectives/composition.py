@@ -169,7 +169,7 @@ class SumOfTerms:
                 made = form.bent[name].of if isinstance(name, str) and name in form.bent else name
                 if not isinstance(made, str) or OWNERS[made] != "training":
                     yield made, signs
-        kinds = bool(law.prices_sparse) or any(term.only for term in form.every_term)
+        kinds = bool(law.prices_sparse) or any(term.only for _, term in form.named_terms)
         for name in dict.fromkeys([*law.prices, *law.prices_sparse, *(["n_experts"] if kinds else [])]):
             yield name, {1, -1}
 

@@ -143,7 +143,7 @@ class SearchSpace(Axes):
         Args:
             genotypes: integers of any size, (n, g).
         """
-        repaired = np.minimum(np.maximum(np.asarray(genotypes, dtype=np.int64), 0), self._highest)
+        repaired = np.minimum(np.maximum(np.asarray(genotypes, dtype=np.int64), 0), self.gene_sizes - 1)
         for gene, table in self._dependent.items():
             values, column = self.repaired_kv if gene == "n_kv_heads" else table.repaired, self.place[gene]
             repaired[:, column] = values[self._owner(gene, repaired), repaired[:, column]]
@@ -170,10 +170,6 @@ class SearchSpace(Axes):
         every = np.stack(np.unravel_index(np.arange(written), self._shape), axis=1)
         repaired = self.repair(every)
         return frozen(repaired), frozen(self.keys(repaired))
-
-    @cached_property
-    def _highest(self) -> IntArray:
-        return frozen(self.gene_sizes - 1)
 
     @cached_property
     def _dependent(self) -> dict[str, DependentGene]:

@@ -20,7 +20,7 @@ from nas.document.document import Document, Part, Section, Table, table_of
 from nas.exact.gains import DIFFERENT
 from nas.problem.diagnosis import lines
 from nas.problem.law_caveats import blind_lines
-from nas.problem.objective import OWN, Baseline, PickQuery
+from nas.problem.objective import Baseline, PickQuery
 from nas.problem.picks import Pick
 from nas.problem.problem import Problem
 from nas.problem.uncertainty import FROM_LOSS
@@ -103,13 +103,8 @@ def least_figures(outcome: Outcome) -> Iterator[str]:
     for name in minimised if len(front) else ():
         row = front[np.lexsort((front.metrics["loss"], front.metrics[name]))[:1]]
         m, design = row.first, describe(problem.architectures(row.genotypes), problem.space.settings)
-        named = [figure(problem, metric, m[metric]) for metric in (name, *times_of(problem, PickQuery(OWN, None)))]
+        named = [figure(problem, metric, m[metric]) for metric in (name, *times_of(problem))]
         yield f"Least: {', '.join(named)}, predicted loss {m['loss']:.4f}: {design}"
-
-
-def own_answers(outcome: Outcome) -> list[Pick]:
-    """The picks within your budgets and each application's, beside no published model."""
-    return [outcome.picks[at] for at in _places(outcome, "")]
 
 
 def _places(outcome: Outcome, baseline: str) -> list[int]:
@@ -261,7 +256,7 @@ def _on_device(problem: Problem, each: OnDevice) -> Cells:
         short = ", ".join(figure(problem, metric, value) for metric, value in each.missed.items())
         return row | {LOSS: NONE_FITS, "takes": f"closest: {short}" if short else ""}
     design, m = problem.architectures(each.pick.genotypes), each.pick.first
-    times = times_of(problem, PickQuery(OWN, None))
+    times = times_of(problem)
     asked = [name for name in problem.metric_names if name in problem.scenario.figures]
     minimised = [o.name for o in problem.objectives if o.name not in FROM_LOSS]
     return row | {

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from nas.problem.objective import PickQuery
+from nas.problem.objective import OWN, PickQuery
 from nas.problem.picks import Pick
 from nas.problem.problem import Problem
 from nas.problem.quantiles import PHASES, phase_range, share_of, time_ranges
@@ -17,6 +17,7 @@ from search_spaces.architectures import Architectures
 TIMES = ("prefill_ms", "decode_ms", "tpot_ms", "total_ms")
 PREFIX = "device_"  # of a time's name: device_total_ms is total_ms under preset `device`
 ALIKE = 1e-9  # relative
+OWN_QUERY = PickQuery(OWN, None)  # what is asked within your budgets
 
 
 def device_times(on_device: Problem, pick: Pick) -> dict[str, float]:
@@ -27,12 +28,12 @@ def device_times(on_device: Problem, pick: Pick) -> dict[str, float]:
     return {f"{PREFIX}{name}": float(found[name][0]) for name in TIMES}
 
 
-def limits(problem: Problem, question: PickQuery) -> dict[str, float]:
+def limits(problem: Problem, question: PickQuery = OWN_QUERY) -> dict[str, float]:
     """The limits that a question is about: the study's own, or those that it adds to them."""
     return {b.metric: b.limit for b in (problem.limits if question.budget is None else question.budgets)}
 
 
-def times_of(problem: Problem, question: PickQuery) -> tuple[str, ...]:
+def times_of(problem: Problem, question: PickQuery = OWN_QUERY) -> tuple[str, ...]:
     """The times that a question limits, at a quantile too; total_ms where it limits none."""
     limited = dict.fromkeys(name.partition("@")[0] for name in limits(problem, question))
     return tuple(name for name in limited if name in TIMES) or ("total_ms",)

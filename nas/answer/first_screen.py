@@ -21,7 +21,7 @@ from nas.exact.gains import DIFFERENT
 from nas.problem.diagnosis import Diagnosis, at_least, lines
 from nas.problem.evaluations import Evaluations
 from nas.problem.law_caveats import blind_lines
-from nas.problem.objective import OWN, Baseline, PickQuery, unit_of
+from nas.problem.objective import Baseline, unit_of
 from nas.problem.picks import Pick
 from nas.problem.problem import METRIC_ORDER, Problem
 from nas.problem.quantiles import share_of, time_ranges
@@ -149,7 +149,7 @@ def _answer(outcome: Outcome, *, engines: bool = True) -> list[Line]:
 def _takes(outcome: Outcome, design: Architectures, metrics: dict[str, float]) -> str:
     """`Takes total time 487 of 500 ms, memory 6.1 of 8 GB; total time limits it.`, else what the next better design needs."""
     problem, changes = outcome.study.problem, outcome.changes
-    limited = limits(problem, PickQuery(OWN, None))
+    limited = limits(problem)
     names = answering.minimised_or_limited(problem, metrics)
     words = WORDS | ({"memory_gb": "weights"} if "resident_gb" in names else {})
     figures = [_figure(problem, name, metrics[name], limited.get(name), words) for name in names]
@@ -203,7 +203,7 @@ def _on_the_device(outcome: Outcome) -> list[str]:
     problem, there = outcome.study.problem, outcome.device_times[0]
     if outcome.alike:
         return []
-    times = times_of(problem, PickQuery(OWN, None))
+    times = times_of(problem)
     figures = " and ".join(f"{WORDS[name]} is about {in_ms(there[PREFIX + name])} ms" for name in times)
     missed = ", above the limit" if misses(limits(problem, outcome.picks[0].question), there) else ""
     added = ", ".join(counted(problem, outcome.on_device))
@@ -213,7 +213,7 @@ def _on_the_device(outcome: Outcome) -> list[str]:
 def _choices(outcome: Outcome, design: Architectures, metrics: dict[str, float]) -> list[Line]:
     """Where measured times of such devices lie; the answer, and the fastest design whose loss is hardly higher."""
     problem, every = outcome.study.problem, outcome.evaluations[outcome.evaluations.feasible]
-    time, answer = times_of(problem, PickQuery(OWN, None))[0], outcome.picks[0].answer
+    time, answer = times_of(problem)[0], outcome.picks[0].answer
     scenario = problem.pricing(design)
     if answer is None or outcome.picks[0].question.least != "loss":
         return []
@@ -268,7 +268,7 @@ def _compared(outcome: Outcome) -> list[str]:
 def _beside(outcome: Outcome, at: int, pick: Pick, model: Baseline) -> Iterator[str]:
     assert pick.question.budget is not None
     law, complete = outcome.study.problem.scenario.law, outcome.study.problem.scenario.complete
-    theirs_ms, limited = pick.question.budget.limit, limits(outcome.study.problem, PickQuery(OWN, None))
+    theirs_ms, limited = pick.question.budget.limit, limits(outcome.study.problem)
     missed = ", above the limit" if theirs_ms > limited.get(pick.question.budget.metric, np.inf) else ""
     times = 1.0 if pick.answer is None else theirs_ms / pick.answer.first[pick.question.budget.metric]
     faster = f"{times:.3g} times as fast as" if missed else "As fast as"

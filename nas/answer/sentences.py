@@ -45,7 +45,7 @@ def headline(problem: Problem, c: StudyConfig, calibration_note: str) -> list[st
         *([f"auto: {c.auto}; docs/strategies.md#which-one"] if c.auto else []),
         *([f"Law {law.name}: {law.caveat}"] if law.caveat else []),
         hardware(problem, c, calibration_note),
-        f"Minimise {objectives}; {budgets}; {workload(c)}{head}",
+        f"Minimise {objectives}; {budgets}; {c.request_words}, batch {c.batch}{head}",
         *of_text(problem),
         *served_in_words(problem),
         *capabilities(problem.space, law),
@@ -144,11 +144,6 @@ def formats_in_words(problem: Problem) -> str:
         apart = problem.has_head and head != weights
         names.append(each.precision.name + (f" (LM head {head:.3g} bits)" if apart else ""))
     return ", ".join(names)
-
-
-def workload(c: StudyConfig) -> str:
-    """`1,024 tokens in, 16 out, batch 1`."""
-    return f"{c.request_words}, batch {c.batch}"
 
 
 def plot_axes(names: tuple[str, ...]) -> tuple[str, str] | None:

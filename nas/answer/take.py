@@ -9,7 +9,6 @@ import numpy as np
 
 from nas.answer.device_times import times_of
 from nas.document.document import Table, table_of
-from nas.problem.objective import OWN, PickQuery
 from nas.problem.parity import LossCurve, Parity, losses_after
 from nas.problem.picks import kept
 from nas.problem.problem import Problem
@@ -87,7 +86,7 @@ def train_or_take(problem: Problem, pick: Architectures) -> TrainOrTake | None:
     safe, took = kept(there.budgets, there.columns), there.assess(pick)
     if all(took[limit.metric][0] <= limit.limit for limit in safe):  # as the pick keeps limits, so do models
         there = replace(there, budgets=(*there.budgets, *safe))
-    law, training, time = there.scenario.law, there.scenario.training, times_of(problem, PickQuery(OWN, None))[0]
+    law, training, time = there.scenario.law, there.scenario.training, times_of(problem)[0]
     if not (prices_whole_models(there) and law.sees_tokens and law.tokens and law.draws) or law.extrapolates(pick)[0]:
         return None
     try:

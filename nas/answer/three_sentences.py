@@ -253,12 +253,12 @@ def _of_format(law: Law, chosen: Architectures) -> str:
 def _takes(
     problem: Problem, chosen: Architectures, m: Mapping[str, float], changes: Changes | None, there: Mapping[str, float]
 ) -> str:
-    scenario, limited, names = problem.scenario, limits(problem, PickQuery(OWN, None)), minimised_or_limited(problem, m)
+    scenario, limited, names = problem.scenario, limits(problem), minimised_or_limited(problem, m)
     where = problem.pricing(chosen).device.name if scenario.devices else devices_in_words(problem)
     where += "" if scenario.formats or scenario.devices else f", {formats_in_words(problem)}"
     figures = [figure_of(problem, name, m[name], limited.get(name)) for name in names]
     figures[0] += _ranges(problem, chosen, m)
-    other = ", ".join(figure(problem, name, there[PREFIX + name]) for name in _times(problem) if there)
+    other = ", ".join(figure(problem, name, there[PREFIX + name]) for name in times_of(problem) if there)
     other = f" in this study's convention, {other} on the device (preset device)" if other else ""
     binding = "which budget binds was not computed" if changes is None else "no budget is reached"
     if budgets := [str(budget) for budget in reached(changes, m)]:
@@ -272,10 +272,6 @@ def reached(changes: Changes | None, m: Mapping[str, float]) -> list[Budget]:
     """The budgets that hold a lower loss back and of which a design takes nine tenths, as predicted or in 4 of 5 cases."""
     binding = () if changes is None else changes.binding
     return [b for b in binding if max(m[b.metric], m.get(b.metric + MARGIN, 0.0)) >= (1.0 - STEP) * b.limit]
-
-
-def _times(problem: Problem) -> tuple[str, ...]:
-    return times_of(problem, PickQuery(OWN, None))
 
 
 def engines_line(problem: Problem, chosen: Architectures) -> str:
@@ -303,17 +299,17 @@ def _listed(names: Sequence[str]) -> str:
 
 def minimised_or_limited(problem: Problem, m: Mapping[str, float]) -> list[str]:
     """Objectives and what has a limit, times first; the total time and the memory where nothing limits any."""
-    asked = [*_times(problem), *(o.name for o in problem.objectives), *limits(problem, PickQuery(OWN, None))]
+    asked = [*times_of(problem), *(o.name for o in problem.objectives), *limits(problem)]
     asked += [] if any(name in asked for name in MEMORIES) else ["memory_gb"]
     return [name for name in dict.fromkeys(asked) if name in m and name.partition("@")[0] not in FROM_LOSS]
 
 
 def _ranges(problem: Problem, chosen: Architectures, m: Mapping[str, float]) -> str:
     """` (80 % of devices of its class: total 320 to 1,147 ms)` of the first time, and by which factors what is asked at a quantile."""
-    own, scenario = PickQuery(OWN, None), problem.pricing(chosen)
+    scenario = problem.pricing(chosen)
     times = {name: m[name] for name in TIMES if name in m}
-    said = [ranges_of_what(scenario, chosen, times, _times(problem)[:1])]
-    asked = dict.fromkeys([*limits(problem, own), *(o.name for o in problem.objectives)])
+    said = [ranges_of_what(scenario, chosen, times, times_of(problem)[:1])]
+    asked = dict.fromkeys([*limits(problem), *(o.name for o in problem.objectives)])
     said += [f"{name} is {own_in_words(name, scenario, chosen)}" for name in measured_at(asked)]
     return f" ({'; '.join(filter(None, said))})" if any(said) else ""
 

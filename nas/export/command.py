@@ -8,7 +8,7 @@ from typing import Any
 
 from nas.answer.carried_study import write_with_study
 from nas.answer.design_words import count, describe
-from nas.answer.sentences import hardware, workload
+from nas.answer.sentences import hardware
 from nas.document.document import SHARED, Cell, Document, Part, Section, Table, figures
 from nas.errors import UsageError
 from nas.export.candidates import Chosen, chosen, with_vocabulary
@@ -266,7 +266,7 @@ def _document(request: ExportRequest, prepared: Export) -> Document:
     title = f"{len(models):,} exported to {request.out}: {names}; recipe {recipe.name}"
     parts: tuple[Part, ...] = (
         f"{recipe_line(models)}; GPU hours on {recipe.accelerator} at {100 * recipe.utilisation:g} % of its peak",
-        f"Predicted by law {study.problem.scenario.law.name} for {place}; {workload(study.config)}",
+        f"Predicted by law {study.problem.scenario.law.name} for {place}; {study.config.request_words}, batch {study.config.batch}",
         _table(prepared),
         *lines,
         f"Check: {command('export')} --verify {in_a_command(request.out or '.')}",

@@ -16,7 +16,7 @@ from nas.answer.take import tokens
 from nas.pages.page import column
 from nas.problem.breakdown import KINDS, by_format, operator_columns, resident_bytes, step_metrics, steps_from
 from nas.problem.evaluations import Evaluations, rounded
-from nas.problem.objective import EXTRAPOLATION, OWN, PickQuery, built_in, is_rate
+from nas.problem.objective import EXTRAPOLATION, built_in, is_rate
 from nas.problem.picks import MARGIN
 from nas.problem.problem import Problem
 from nas.problem.quantiles import with_margins, with_metrics
@@ -272,7 +272,7 @@ def details(problem: Problem, genotypes: IntArray) -> dict[str, Any]:
 
 def _ranges(problem: Problem, genotypes: IntArray) -> list[str]:
     """Where measured times of each design lie, in words; "" where nothing says."""
-    times, found = times_of(problem, PickQuery(OWN, None))[:1], problem.evaluate(genotypes)
+    times, found = times_of(problem)[:1], problem.evaluate(genotypes)
     designs = [problem.architectures(row[np.newaxis]) for row in genotypes]
     figures = [found[i : i + 1].first for i in range(len(genotypes))]
     return [ranges_of_what(problem.pricing(d), d, m, times) for d, m in zip(designs, figures, strict=True)]

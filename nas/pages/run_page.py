@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from nas.answer.answer_document import answer_document, own_answers
+from nas.answer.answer_document import answer_document
 from nas.answer.design_words import figure
 from nas.answer.device_times import PREFIX, times_of
 from nas.answer.outcome import Outcome
@@ -120,7 +120,8 @@ def _folded(outcome: Outcome, section: Section) -> str:
 def _places(outcome: Outcome) -> tuple[int | None, ...]:
     """Where the design of each of your picks stands among everything evaluated."""
     places = {int(key): row for row, key in enumerate(outcome.evaluations.keys.tolist())}
-    return tuple(None if p.answer is None else places.get(int(p.answer.keys[0])) for p in own_answers(outcome))
+    own = [pick.answer for pick in outcome.picks if not pick.question.baseline]
+    return tuple(None if row is None else places.get(int(row.keys[0])) for row in own)
 
 
 def _along_the_context(outcome: Outcome) -> str:

@@ -252,17 +252,16 @@ def steps_from(problem: Problem, genotypes: IntArray) -> list[list[Step]]:
     if problem.limits != problem.budgets:
         order = order[after[EXTRAPOLATION][order] <= INSIDE]
     owner, near = owner[order], near[order]
-    with np.errstate(invalid="ignore"):
-        changes = {name: _finite(after[name][order] - before[name][owner]).tolist() for name in step_metrics(problem)}
+    changes = {}
+    for name in step_metrics(problem):
+        with np.errstate(invalid="ignore"):
+            change = after[name][order] - before[name][owner]
+        changes[name] = np.where(np.isfinite(change), change, np.nan).tolist()
     names = step_names(space, genotypes[owner], near)
     found: list[list[Step]] = [[] for _ in genotypes]
     for i, at in enumerate(owner.tolist()):
         found[at].append(Step(names[i], {name: column[i] for name, column in changes.items()}))
     return found
-
-
-def _finite(values: FloatArray) -> FloatArray:
-    return np.where(np.isfinite(values), values, np.nan)
 
 
 def step_names(space: SearchSpace, own: IntArray, other: IntArray) -> list[str]:

@@ -25,16 +25,14 @@ def blind_axes(space: SearchSpace, law: Law) -> tuple[str, ...]:
     decide nothing. How designs are served, and on which device, is no property of theirs that a law could see.
     """
     own = space.sample(SAMPLE, np.random.default_rng(SEED))
-    searched = [(gene, name) for gene, name in enumerate(space.genes) if _searched(space, gene)]
+    sizes = zip(space.genes, space.gene_sizes.tolist(), strict=True)
+    searched = [(gene, name) for gene, (name, size) in enumerate(sizes) if size > 1 and name not in OF_RUNNING]
     return tuple(name for gene, name in searched if _unseen(space, law, own, gene))
 
 
-def _searched(space: SearchSpace, gene: int) -> bool:
-    return bool(space.gene_sizes[gene] > 1) and space.genes[gene] not in OF_RUNNING
-
-
 def _unseen(space: SearchSpace, law: Law, own: IntArray, gene: int) -> bool:
-    pairs = [(own[alone], moved[alone]) for moved in _moved(space, own, gene) if (alone := _alone(own, moved)).any()]
+    sides = [(moved, (own != moved).sum(axis=1) == 1) for moved in _moved(space, own, gene)]  # one gene differs
+    pairs = [(own[alone], moved[alone]) for moved, alone in sides if alone.any()]
     if not pairs:
         return False
     before, after = (space.architectures(np.concatenate(side)) for side in zip(*pairs, strict=True))
@@ -54,12 +52,6 @@ def _moved(space: SearchSpace, own: IntArray, gene: int) -> list[IntArray]:
         moved[:, gene] = value
         found.append(space.repair(moved))
     return found
-
-
-def _alone(own: IntArray, moved: IntArray) -> BoolArray:
-    """Which rows differ in one gene."""
-    one: BoolArray = (own != moved).sum(axis=1) == 1
-    return one
 
 
 def blind_lines(law: Law, axes: tuple[str, ...], so: str = "the cheapest was taken") -> list[str]:

@@ -216,20 +216,16 @@ class Search:
         while done < len(rest):
             size = len(rest) if self.pace is None else self.pace.size
             self.expect(rest[done : done + AHEAD * size])
-            block = rest[done : done + size]
-            self._evaluate_block(block, asked)
+            block = rest[done : done + size]  # a killed process loses no more than this
+            start = time.perf_counter()
+            priced = self.problem.priced(block) if self.own else None
+            found = self.evaluate(block) if priced is None else self.problem.evaluate(block, assessment=priced)
+            spent = self._spent("objectives", start)
+            if self.pace is not None:
+                self.pace.took(len(block), spent)
+            self._log(found, asked, spent, None if priced is None else priced.architectures)
             done += len(block)
         return known + len(rest) == len(new)
-
-    def _evaluate_block(self, block: IntArray, asked: int) -> None:
-        """Evaluate and log part of a batch; a killed process loses no more than this."""
-        start = time.perf_counter()
-        priced = self.problem.priced(block) if self.own else None
-        found = self.evaluate(block) if priced is None else self.problem.evaluate(block, assessment=priced)
-        spent = self._spent("objectives", start)
-        if self.pace is not None:
-            self.pace.took(len(block), spent)
-        self._log(found, asked, spent, None if priced is None else priced.architectures)
 
     def _log(self, found: Evaluations, asked: int, spent: float, architectures: Architectures | None = None) -> None:
         """Log what was evaluated, in so many seconds; `architectures` where they are at hand."""

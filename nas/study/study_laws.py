@@ -422,8 +422,8 @@ def record_line(law: Law) -> str:
     """A law's record, beginning with RIGHT; "" where it is no shipped one with its own constants."""
     if law.name not in documents(entry_points.SHIPPED["laws"]) or law.coefficients != load_law(law.name).coefficients:
         return ""
-    found = records_of(law.name)
-    return f"{RIGHT}: {_listed(found)}" if found else ""
+    figures = ", ".join(f"{question} {record.in_short}" for question, record in records_of(law.name).items())
+    return f"{RIGHT}: {figures}" if figures else ""
 
 
 def left_out_line(law: Law) -> str:
@@ -449,7 +449,3 @@ def records_line(laws: Sequence[Law]) -> list[str]:
 def _figures(name: str) -> str:
     own = records_of(name)
     return ", ".join(own[question].in_short if question in own else "-" for question in records())
-
-
-def _listed(found: Mapping[str, Record]) -> str:
-    return ", ".join(f"{question} {record.in_short}" for question, record in found.items())

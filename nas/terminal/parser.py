@@ -4,7 +4,7 @@ import importlib
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from errno import ENAMETOOLONG
 from functools import cache
 from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type_hints
@@ -104,14 +104,11 @@ def request_parameters(request: type) -> Iterator[inspect.Parameter]:
     hints, of_keys = get_type_hints(request, include_extras=True), key_flags(request)
     for field in fields(request):
         if field.name not in of_keys:
-            yield one(field.name, hints[field.name], default(field))
+            usual = inspect.Parameter.empty if field.default is MISSING else field.default
+            yield one(field.name, hints[field.name], usual if field.default_factory is MISSING else None)
         for name, flag in of_keys.get(field.name, {}).items():
-            yield one(name, Annotated[optional(flag.kind), flag], False if flag.kind is bool else None)
-
-
-def optional(kind: Any) -> Any:
-    """The type of a value that need not be given; a switch is off."""
-    return kind if kind is bool else kind | None
+            kind, usual = (bool, False) if flag.kind is bool else (flag.kind | None, None)
+            yield one(name, Annotated[kind, flag], usual)
 
 
 def key_flags(request: Any) -> dict[str, dict[str, Flag]]:
@@ -139,13 +136,6 @@ def shown_flags(owner: Any) -> list[Flag]:
 def info(hint: Any, kind: type[Kind]) -> Kind | None:
     """The flag or word in an annotation."""
     return next((each for each in getattr(hint, "__metadata__", ()) if isinstance(each, kind)), None)
-
-
-def default(field: "Field[Any]") -> Any:
-    """A field's default as the parser has it: lists as None, the empty parameter where a value must be given."""
-    if field.default_factory is not MISSING:
-        return None
-    return inspect.Parameter.empty if field.default is MISSING else field.default
 
 
 def one(name: str, hint: Any, usual: Any) -> inspect.Parameter:

@@ -194,32 +194,27 @@ class Form(BaseModel):
         return tuple(item for sum_ in (self.terms, *self.factors.values()) for item in sum_.items())
 
     @property
-    def every_term(self) -> tuple[Term, ...]:
-        """The same without names."""
-        return tuple(term for _, term in self.named_terms)
-
-    @property
     def scales(self) -> tuple[str, ...]:
         """Linear coefficients, one per term, in order."""
-        return tuple(term.scale for term in self.every_term)
+        return tuple(term.scale for _, term in self.named_terms)
 
     @property
     def exponents(self) -> tuple[str, ...]:
         """Exponents in the order of their first use."""
-        return tuple(dict.fromkeys(name for term in self.every_term for name in _exponents(term)))
+        return tuple(dict.fromkeys(name for _, term in self.named_terms for name in _exponents(term)))
 
     @property
     def coefficients(self) -> tuple[str, ...]:
         """All coefficients: each term's scale, then the exponents it brings; last those that bend a quantity."""
-        names = [name for term in self.every_term for name in (term.scale, *_exponents(term))]
+        names = [name for _, term in self.named_terms for name in (term.scale, *_exponents(term))]
         names += [name for bend in self.bent.values() for name in bend.coefficients]
         return tuple(dict.fromkeys([*names, *([self.join] if self.join else [])]))
 
     @property
     def features(self) -> tuple[str, ...]:
         """Every quantity that the law depends on, those that others are made of in place of these."""
-        named = [name for term in self.every_term for name in term.features]
-        kinds = ["n_experts"] if any(term.only for term in self.every_term) else []
+        named = [name for _, term in self.named_terms for name in term.features]
+        kinds = ["n_experts"] if any(term.only for _, term in self.named_terms) else []
         return tuple(dict.fromkeys([*(self.bent[name].of if name in self.bent else name for name in named), *kinds]))
 
     @property
