@@ -76,23 +76,12 @@ class Outcome:
         """How many evaluations the run itself took."""
         return len(self.evaluations) - self.known
 
-    @property
-    def stopped(self) -> int:
-        """How many designs a fidelity step stopped; they count among the failed evaluations."""
-        return self._without_value(STOPPED)
-
-    @property
-    def uncovered(self) -> int:
-        """How many designs the law does not cover; they count among the failed evaluations."""
-        return self._without_value(UNCOVERED)
-
-    def _without_value(self, why: str) -> int:
-        return sum(reason.startswith(why) for reason in self.evaluations.reasons or ())
-
-    @property
-    def failed(self) -> int:
-        """How many evaluations failed for another reason than that a fidelity step stopped them or the law does not cover them."""
-        return int((~self.evaluations.ok).sum()) - self.stopped - self.uncovered
+    @cached_property
+    def without_value(self) -> dict[str, int]:
+        """How many evaluations `failed`, how many designs a fidelity step `stopped`, and how many are `not_covered` by the law."""
+        reasons, kinds = self.evaluations.reasons or (), {"stopped": STOPPED, "not_covered": UNCOVERED}
+        others = {kind: sum(reason.startswith(why) for reason in reasons) for kind, why in kinds.items()}
+        return {"failed": int((~self.evaluations.ok).sum()) - sum(others.values()), **others}
 
     @property
     def covered(self) -> int:

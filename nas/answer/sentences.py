@@ -214,14 +214,16 @@ def _evaluated(outcome: Outcome) -> str:
 
 def without_values(outcome: Outcome) -> list[str]:
     """How many results were known before, how many evaluations failed, how many designs the law does not cover, and how many a fidelity step stopped."""
-    law = outcome.study.problem.scenario.law.name
+    law, number = outcome.study.problem.scenario.law.name, outcome.without_value
     counted = {
         f"{outcome.known:,} results were known before, not charged.": outcome.known,
-        f"{outcome.failed:,} evaluations failed; their reasons are in evaluations.csv.": outcome.failed,
-        f"Law {law} does not cover {outcome.uncovered:,} of these designs.": outcome.uncovered,
-        f"{outcome.stopped:,} designs were stopped before the full fidelity (steps.csv); the frontier holds none of them.": outcome.stopped,
+        f"{number['failed']:,} evaluations failed; their reasons are in evaluations.csv.": number["failed"],
+        f"Law {law} does not cover {number['not_covered']:,} of these designs.": number["not_covered"],
+        f"{number['stopped']:,} designs were stopped before the full fidelity (steps.csv); the frontier holds none of them.": number[
+            "stopped"
+        ],
     }
-    return [text for text, number in counted.items() if number]
+    return [text for text, counts in counted.items() if counts]
 
 
 def reading(outcome: Outcome) -> list[str]:

@@ -23,10 +23,9 @@ from nas.study.study_devices import (
     ColumnTable,
     column_table,
     devices_of,
+    figures_of,
     given_devices,
     in_one_place,
-    meant,
-    of_all,
     with_chips,
     with_figures,
 )
@@ -111,7 +110,7 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     devices = with_figures(devices_of(config, made, faults), config, table, faults)
     served_by = _of_serving(config, faults)
     trainer = named_device(config.training.device, faults, ("training", "device"))
-    reader = MetricReader(faults, figures={**meant(config, faults), **of_all(devices)})
+    reader = MetricReader(faults, figures=figures_of(devices, config, faults))
     reader.objectives(config.objectives)
     reader.columns(config.columns)
     limits = reader.budgets(config.metric_budgets, ("budgets",))

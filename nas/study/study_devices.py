@@ -97,18 +97,20 @@ def with_chips(
     return config.model_copy(update={CHIP_KEY: written, "devices": {label: label for label in found}, **beside}), found
 
 
-def meant(config: StudyConfig, faults: Faults) -> dict[str, Figure]:
-    """The columns that genes with a fault name, so that it is not one of every metric that reads them."""
+def figures_of(devices: Mapping[str, Device], config: StudyConfig, faults: Faults) -> dict[str, Figure]:
+    """What a metric may be called: figures that any device has, those of the first that has each.
+
+    Genes with a fault give the columns that they name, so that it is not one of every metric that reads them.
+    """
+    own = {name: figure for device in reversed([*devices.values()]) for name, figure in device.columns.items()}
     if not config.chip or config.devices or not faults.lines:
-        return {}
+        return own
     given = config.chip
     columns = given.get("columns", {})
     units = {PREFIX + name: FIGURES[name].unit if name in FIGURES else "" for name in given}
     costs = columns if isinstance(columns, Mapping) else {}
-    return {
-        name: Figure(value=0.0, unit=unit)
-        for name, unit in ({name: unit_of(costs[name]) for name in costs} | units).items()
-    }
+    named = {name: unit_of(costs[name]) for name in costs} | units
+    return {name: Figure(value=0.0, unit=unit) for name, unit in named.items()} | own
 
 
 def _add(message: str, faults: Faults) -> None:
@@ -185,11 +187,6 @@ def with_figures(
                 got = f"{unit or 'none'} of {first} and {figure.unit or 'none'} of {label}"
                 faults.add((COLUMNS_KEY,), f"{name}: expected one unit, got {got}; write it in one")
     return found
-
-
-def of_all(devices: Mapping[str, Device]) -> dict[str, Figure]:
-    """Figures that any device has, those of the first that has each: what a metric may be called, and its unit."""
-    return {name: figure for device in reversed([*devices.values()]) for name, figure in device.columns.items()}
 
 
 def _names_of(label: str, given: Any, device: Device) -> list[str]:
