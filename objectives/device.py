@@ -63,6 +63,7 @@ class Calibration(BaseModel):
     1 + (1 − ρ)(T − 1) choose their experts independently, the others choose what is read already.
     `slow_bandwidth_efficiency` is that of the memory beside the device's own (`slow_memory`). `position_cost`: share of a plain
     step that a further position of a step that drafts takes beside its operators; None: not measured.
+    What the engine holds at most is `engine_gb`, GB, and `memory_factor` times what is resident of the model; both None: not measured.
     With `cache_efficiency` the part of a decode pass that the last-level cache holds is read at that share of its bandwidth.
     prompts, contexts: least and largest KV length of the prefills and of the decode steps that it was fitted to;
     experts, layers: whether rows with routed experts were among them, with layers of linear attention, convolution or a shared cache. Where they are not told, nothing is known.
@@ -99,6 +100,8 @@ class Calibration(BaseModel):
     routing_overlap: Annotated[float, Field(ge=0, lt=1)] = 0.0
     slow_bandwidth_efficiency: _Share = 1.0
     position_cost: Annotated[float, Field(ge=0, le=10)] | None = None
+    engine_gb: Annotated[float, Field(ge=0)] | None = None
+    memory_factor: _Factor | None = None
     held_out_error: Annotated[float, Field(ge=0)] | None = None
     held_out: dict[Phase, list[Annotated[float, Field(gt=0)]]] = {}
     held_out_models: Annotated[int, Field(ge=1)] | None = None

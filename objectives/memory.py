@@ -1,6 +1,7 @@
 """Bytes of an architecture: the weights that the paper counts, and all resident memory."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -68,7 +69,7 @@ def _of_draft(scenario: Scenario, memory: Callable[[Dimensions, ParameterGroups,
         raise ValueError(
             f"draft: expected a model beside speculation {scenario.serving.speculation}, got none; give one"
         )
-    return float(memory(Dimensions(draft), count(draft), scenario.plainly())[0])
+    return float(memory(Dimensions(draft), count(draft), replace(scenario.plainly(), calibration=None))[0])
 
 
 def weights_by_part(x: Dimensions, g: ParameterGroups, p: Precision) -> tuple[FloatArray, FloatArray]:
@@ -117,7 +118,7 @@ def host_bytes(x: Dimensions, g: ParameterGroups, scenario: Scenario) -> FloatAr
 def resident_parts_gb(x: Dimensions, g: ParameterGroups, scenario: Scenario) -> dict[str, FloatArray]:
     """Return the resident memory of architectures by part, GB, each (n,).
 
-    Weights, embeddings, KV cache, states of other mixers, activations.
+    Weights, embeddings, KV cache, states of other mixers, activations, and what the engine was measured to hold besides.
     """
     p = scenario.precision
     tokens = scenario.tokens_at_once
@@ -132,7 +133,10 @@ def resident_parts_gb(x: Dimensions, g: ParameterGroups, scenario: Scenario) -> 
     parts |= {} if states is None else {"states": states / GB}
     serving = scenario.serving
     drafts = serving.drafts_itself or serving.with_draft
-    return parts | _of_drafting(x, g, parts, scenario) if drafts else parts
+    parts |= _of_drafting(x, g, parts, scenario) if drafts else {}
+    own, factor = scenario.engine_memory
+    besides = own + (factor - 1.0) * sum(parts.values(), np.zeros(len(x.architectures)))
+    return parts if (own, factor) == (0.0, 1.0) else parts | {"engine": besides}
 
 
 def _held_by_ffn(x: Dimensions) -> FloatArray:
@@ -199,7 +203,7 @@ def mixer_activations(x: Dimensions, scenario: Scenario) -> FloatArray:
 
 
 def resident_gb(x: Dimensions, g: ParameterGroups, scenario: Scenario) -> FloatArray:
-    """Return weights, embeddings, KV cache at full context and peak activations, GB, (n,)."""
+    """Return weights, embeddings, KV cache at full context, peak activations and what the engine holds besides, GB, (n,)."""
     return sum(resident_parts_gb(x, g, scenario).values(), np.zeros(len(x.architectures)))
 
 
@@ -252,7 +256,13 @@ def _share_of_kinds(x: Dimensions, scenario: Scenario) -> Share:
 
 
 def resident_share(shares: PartAssessment) -> Share:
-    """Return a part's share of `resident_gb`: weights, small tensors, embeddings, KV cache, activations."""
+    """Return a part's share of `resident_gb`: weights, small tensors, embeddings, KV cache, activations, what the engine holds."""
+    own, factor = shares.scenario.engine_memory
+    once = (np.full(len(shares.architectures), own),) if own and shares.part == "base" else ()
+    return _share_of_model(shares).times(factor) + Share(once=once)
+
+
+def _share_of_model(shares: PartAssessment) -> Share:
     scenario = shares.scenario
     p, x = scenario.precision, shares.dimensions
     tokens = scenario.tokens_at_once * p.activation_bytes / GB

@@ -62,12 +62,14 @@ def calibration_for(device: Device, asked: Conditions, *, typical: bool = True) 
 
 
 def _doubted(profile: Calibration, device: Device, asked: Conditions) -> Calibration:
-    """A profile with errors that reach at least as far as those of devices of the class, where another engine or kind of format is asked for."""
+    """A profile with errors that reach at least as far as those of devices of the class, and no memory, where another engine or kind of format is asked for."""
     base, engine = base_of(asked.precision), engine_of(profile.engine)
     another = bool(asked.engine) and engine_of(asked.engine) != engine
     alike = takes_as_measured(profile, base) or base == profile.precision
     seen_to_transfer = {profile.precision, computing_as(asked)} == MEASURED_FORMATS
     unpacked = device.chip != "cpu" and engine in RUNS and RUNS[engine].runs_format(base)
+    if another or not alike:
+        profile = profile.model_copy(update={"engine_gb": None, "memory_factor": None})
     if not another and (alike or seen_to_transfer or unpacked):
         return profile
     usual = typical_profile(device, asked)

@@ -111,6 +111,12 @@ class Scenario:
         return self.device.chip in ("gpu", "server_gpu") and engine_of(self.engine) == "llama.cpp"
 
     @property
+    def engine_memory(self) -> tuple[float, float]:
+        """What the engine was measured to hold: GB of its own, and times what is resident of the model; (0, 1) where nothing was."""
+        c = self.calibration or _DATASHEET
+        return c.engine_gb or 0.0, c.memory_factor or 1.0
+
+    @property
     def tokens_at_once(self) -> float:
         """Tokens whose activations are held together: those of all prompts, or of one chunk."""
         tokens = float(self.batch) * float(self.input_tokens)

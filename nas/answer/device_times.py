@@ -91,7 +91,7 @@ def speeds(scenario: Scenario) -> str:
     if takes_as_measured(profile, scenario.precision.name):
         measured = {(True, False): " in decode alone", (False, True): " in prefill alone"}
         phases = measured.get((profile.prompts is None, profile.contexts is None), "")
-        return f"efficiencies measured{phases}{where}"
+        return f"efficiencies{' and memory' * (profile.memory_factor is not None)} measured{phases}{where}"
     return f"efficiencies transferred from {article(profile.format or profile.precision)} measurement{where}"
 
 

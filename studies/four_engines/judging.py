@@ -77,6 +77,8 @@ def rows_of(root: Path, engine: str, kind: str) -> Iterator[tuple[str, dict[str,
             continue
         with (root / "cases" / name / "measured" / "measured.csv").open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
+        for row in rows:
+            row["memory_gb"] = str(content["memory_gb"]) if row["metric"] == "tpot_ms" else ""
         of = {row["metric"]: float(row["value"]) for row in rows}
         yield design["id"], {"prefill": of["prefill_ms"], "decode": of["tpot_ms"], "memory": content["memory_gb"]}, rows
 
@@ -131,12 +133,6 @@ def judged(root: Path, device: Path) -> str:
                     {found[i][0] for i in np.linspace(0, len(found) - 1, count).round().astype(int)} if count else set()
                 )
                 rows = [row for name, _, of in found if name in chosen for row in of]
-                pairs = [
-                    (before[f"{engine}-{kind}-{name}"]["memory"], real["memory"])
-                    for name, real, _ in found
-                    if name in chosen
-                ]
-                line = np.polyfit(*zip(*pairs, strict=True), 1) if pairs else None
                 content = calibrated(root, device, f"{engine}-{kind}-{count}", rows) if rows else None
                 for name, real, _ in found:
                     if name in chosen:
@@ -146,9 +142,6 @@ def judged(root: Path, device: Path) -> str:
                         if content is None
                         else predicted(content, engine, kind, by_id[name])
                     )
-                    if line is not None:
-                        said["memory by a line"] = float(np.polyval(line, said["memory"]))
-                        real["memory by a line"] = real["memory"]
                     for what, value in real.items():
                         for group in (engine, "all"):
                             errors[group, count, what].append(said[what] / value - 1.0)

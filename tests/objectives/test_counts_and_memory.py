@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from objectives import counts, memory
 from objectives.assessment import Assessment
+from objectives.device import Calibration
 from objectives.dimensions import Dimensions
 from objectives.plugins import documents
 from search_spaces.architectures import Architectures, one
@@ -120,6 +121,19 @@ def test_resident_is_the_sum_of_its_named_parts(case: Any, random_architectures:
     }
     np.testing.assert_allclose(sum(parts.values()), memory.resident_gb(x, groups, scenario), rtol=1e-15)
     np.testing.assert_array_equal(parts["linear weights"], memory.weights_gb(x, groups, scenario))
+
+
+def test_an_engine_holds_a_part_of_its_own_and_copies_of_the_model(case: Any, random_architectures: Draw) -> None:
+    """Of all that is resident, a draft model once; the paper's weights are none of it, and parts sum to it."""
+    architectures, plain = random_architectures(50, 3), case.but(batch=2).scenario
+    drafting = replace(plain.serving, speculation="draft:4", draft=architectures[:1])
+    engine = Calibration(engine_gb=0.25, memory_factor=3.0)
+    for scenario in (plain, replace(plain, serving=drafting)):
+        model, held = (Assessment(architectures, replace(scenario, calibration=each)) for each in (None, engine))
+        np.testing.assert_allclose(held["resident_gb"], 0.25 + 3.0 * model["resident_gb"], rtol=1e-12)
+        np.testing.assert_array_equal(held["memory_gb"], model["memory_gb"])
+        parts = memory.resident_parts_gb(held.dimensions, held.parameters, held.scenario)
+        np.testing.assert_allclose(parts["engine"], 0.25 + 2.0 * model["resident_gb"], rtol=1e-12)
 
 
 def test_weights_are_the_papers_formula_in_its_space(case: Any, paper_architectures: Architectures) -> None:

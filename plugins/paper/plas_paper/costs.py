@@ -120,7 +120,7 @@ def _table(setting: Setting) -> _Terms:
 
 
 def resident_gb(setting: Setting) -> Posynomial:
-    """Weights, embeddings, KV cache at full context, peak activations, GB."""
+    """Weights, embeddings, KV cache at full context, peak activations, what the engine holds besides, GB."""
     s, p = setting.scenario, setting.scenario.precision
     read, written = float(s.input_tokens), float(s.output_tokens)
     tokens = s.tokens_at_once * p.activation_bytes
@@ -134,7 +134,9 @@ def resident_gb(setting: Setting) -> Posynomial:
         (2.0 * tokens, (0, 1, 0, -1, 0)),
         (2.0 * tokens, (0, 1, 1, 0, 0)),
     ]
-    return Posynomial.from_terms(terms).times(1.0 / GB)
+    own, factor = s.engine_memory
+    beside: _Terms = [(own * GB / factor, (0, 0, 0, 0, 0))] if own else []
+    return Posynomial.from_terms([*terms, *beside]).times(factor / GB)
 
 
 COSTS: dict[str, Callable[[Setting], Posynomial]] = {

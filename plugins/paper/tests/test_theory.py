@@ -31,6 +31,7 @@ STUDIES: list[dict[str, Any]] = [
     {"latency": "operator", "vocabulary": 32_000},
     {"latency": "operator", "precision": "int8", "attention": "fused", "batch": 8, "complete": True, "causal": True},
     {"latency": "operator", "calibration": {"compute_efficiency": 0.5, "bandwidth_efficiency": 0.8, "overhead": 0.005}},
+    {"latency": "operator", "calibration": {"overhead": 0.005, "engine_gb": 0.3, "memory_factor": 2.5}},
 ]
 
 

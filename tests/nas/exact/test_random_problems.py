@@ -93,7 +93,9 @@ def calibration_of(chance: Chance) -> dict[str, Any]:
     optional: dict[str, Any] = {name: chance.share(0.1, 2.0) for name in shares}
     optional |= {"prefill_overhead": "20 us", "routing_overlap": chance.share(0.0, 0.9)}
     kept = {name: value for name, value in optional.items() if chance.one(True, False)}
-    return {"compute_efficiency": chance.share(0.1, 1.0), "bandwidth_efficiency": 0.8, "overhead": "5 us"} | kept
+    efficiency = chance.share(0.1, 1.0)
+    memory = {"engine_gb": efficiency, "memory_factor": 1.0 / efficiency}
+    return {"compute_efficiency": efficiency, "bandwidth_efficiency": 0.8, "overhead": "5 us"} | memory | kept
 
 
 def space_of(chance: Chance) -> SearchSpace:

@@ -148,6 +148,9 @@ def coefficients(content: Content, group: Content) -> Iterator[tuple[str, float,
                 "rows",
                 meaning,
             )
+    if "memory_factor" in profile:
+        unit = f"times the model's + {profile['engine_gb']:.3g} GB"
+        yield "memory", profile["memory_factor"], unit, "", "rows", "what the engine holds while it runs"
 
 
 def served_section(content: Content, group: Content) -> Section:

@@ -34,7 +34,7 @@ from plas_board.calibrate.inputs import called, read_input, repeated, target
 from plas_board.calibrate.page import calibration_page
 from plas_board.calibrate.request import CalibrateRequest
 from plas_board.calibrating.energy import EnergyGroup, calibrate_energy, metered
-from plas_board.calibrating.group import Calibrated, calibrate, with_beside
+from plas_board.calibrating.group import Calibrated, calibrate, with_beside, with_memory
 from plas_board.calibrating.measurements import Contended, LeftOut, Measurement, read, reasons
 from plas_board.calibrating.served import ServedGroup, refused, served_groups
 from search_spaces.architectures import Architectures
@@ -220,7 +220,8 @@ def _times(
     """Every group of plain rows; rows of those that cannot be fitted go to `unfitted`."""
     for members, beside in with_beside(rows):
         try:
-            yield calibrate(members, device, law, source, request=request, beside=beside)
+            group = calibrate(members, device, law, source, request=request, beside=beside)
+            yield with_memory(group, device, law)
         except ValueError as error:
             unfitted += _left(members, str(error))
 

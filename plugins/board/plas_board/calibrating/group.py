@@ -1,14 +1,16 @@
 """Groups of measurements that share one calibration: the profile of each, and its rows measured and predicted."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.optimize import lsq_linear
 
+from objectives.assessment import Assessment
 from objectives.counts import active, total
 from objectives.device import Calibration, Device, Phase
-from objectives.engines import beside_attention, engine_of
+from objectives.engines import beside_attention, engine_of, prefill_chunk_of
 from objectives.loss_law.law import Law
 from objectives.profile_choice import FAR_OFF
 from objectives.transfers import priced_otherwise
@@ -16,7 +18,7 @@ from objectives.typical.efficiencies import FEWEST, Typical, family_of, profile_
 from plas_board.calibrating.efficiencies import BELOW, PARAMETERS, Freedom, Priors, class_priors
 from plas_board.calibrating.held_out import Errors, Group, choose, errors, leave_one_out
 from plas_board.calibrating.measurements import Measurement, rounded
-from plas_board.calibrating.terms import Terms, predict, terms
+from plas_board.calibrating.terms import Terms, predict, scenario_of, terms
 from search_spaces.arrays import AnyArray, FloatArray
 
 MISFIT = 0.25  # in-sample error from which a row is named
@@ -24,6 +26,8 @@ AT_BOUND = 0.995
 BETWEEN = 0.05  # log error of a model beside others of a device, by which a class is left the less the more there are
 PHASES: tuple[Phase, Phase] = ("prefill", "decode")
 MOST_OF_PREFILL = 8.0  # of the bandwidth, the largest that a profile states
+OTHER_SIZE = 1.25  # ratio of models' memory from which a factor is told from a fixed part
+MOST_COPIES = 50.0
 LEAST_ORDER = 0.5  # Kendall's τ of models held out below which their order is not predicted: 3 of 4 pairs
 Key = tuple[str, str, int]
 
@@ -209,6 +213,27 @@ def of_class(rows: list[Measurement], device: Device, law: Law, source: str, kno
         unseen,
         predict(table, Calibration()),
     )
+
+
+def with_memory(group: Calibrated, device: Device, law: Law) -> Calibrated:
+    """The group with what its engine holds: a fixed part and at least once the model's memory, by least squares of shares.
+
+    Of models of one size the fixed part alone; nothing where no row has memory.
+    """
+    rows, engine = [m for m in group.rows if m.memory], engine_of(group.profile.engine)
+    if not rows:
+        return group
+    chunk = prefill_chunk_of(engine)
+    scenarios = [replace(scenario_of(m, device, law), engine=engine, prefill_chunk=chunk) for m in rows]
+    of_model = np.array([Assessment(m.architecture, s)["resident_gb"][0] for m, s in zip(rows, scenarios, strict=True)])
+    held = np.array([m.memory for m in rows])
+    own, factor = max(float(np.median(held - of_model)), 0.0), 1.0
+    if of_model.max() >= OTHER_SIZE * of_model.min():
+        shares = np.stack([1.0 / held, of_model / held], axis=1)
+        bounds = (0.0, 1.0), (np.inf, MOST_COPIES)
+        own, factor = lsq_linear(shares, np.ones(len(rows)), bounds, method="bvls").x
+    memory = {"engine_gb": rounded(own), "memory_factor": rounded(factor)}
+    return replace(group, profile=group.profile.model_copy(update=memory))
 
 
 def _priors(rows: Sequence[Measurement], device: Device) -> Priors:

@@ -37,6 +37,7 @@ class Measurement:
     prompt's (a static graph), else 0. contended: others had the processor meanwhile; fastest: its fastest repetition counts. joules: of the prefill, of all
     decode steps or of the request, where it was metered; rail: what of the device was. slow_share: of the layers with experts, those
     whose experts lay in slow memory. drafted: tokens that a head of the model drafted in a step, of which the share accepted was.
+    memory: GB that loading and running added at most, None where nobody looked.
     """
 
     line: int
@@ -58,6 +59,7 @@ class Measurement:
     slow_share: float = 0.0
     drafted: int = 0
     accepted: float = 0.0
+    memory: float | None = None
 
     @property
     def plain(self) -> bool:
@@ -213,7 +215,8 @@ def _measurement(line: int, row: Mapping[str, str], device: str, resolve: Resolv
         busy,
         fastest,
     )
-    return replace(found, joules=_joules(row, found.seconds), rail=row.get("rail", ""), **_served(row))
+    memory = _positive(row, "memory_gb") if row.get("memory_gb") else None
+    return replace(found, joules=_joules(row, found.seconds), rail=row.get("rail", ""), memory=memory, **_served(row))
 
 
 def _served(row: Mapping[str, str]) -> dict[str, Any]:

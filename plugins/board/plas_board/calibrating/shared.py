@@ -61,6 +61,7 @@ class SharedRow(_Given):
     samples: Count = Field(0, description="Number of samples.")
     contended: bool = Field(False, description="Whether other programs had the processor meanwhile.")
     energy_j: Positive | None = Field(None, description="Energy of a request, joules.")
+    memory_gb: Positive | None = Field(None, description="What loading and running added to memory at most, GB.")
     rail: Text = Field("", description="What of the device the energy is of.")
 
 

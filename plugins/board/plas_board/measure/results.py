@@ -19,7 +19,7 @@ from plas_board.measure.request import MeasureRequest
 from search_spaces.arrays import FloatArray
 
 FIELDS = ("engine", "precision", "batch", "prompt_len", "gen_len", "metric", "value", "min", "q1", "q3", "samples")
-ENERGY = ("energy_j", "rail")
+FURTHER = ("energy_j", "rail", "memory_gb")
 NOT_IN_IT = "no name of a host, user, candidate or folder, no path, no serial number, no time of day"
 BUSY = 0.75  # CPU seconds per wall second and thread below which others had the processor
 TIMES = ("candidate", "prefill_ms (quartiles)", "tpot_ms (quartiles)", "failed", "contended")
@@ -94,7 +94,7 @@ def _shared_device(name: str, machine: dict[str, Any]) -> SharedDevice:
 
 
 def _shared_row(row: dict[str, Any], model: str, architecture: dict[str, Any]) -> SharedRow:
-    values = {name: row[name] for name in (*FIELDS, *ENERGY) if name in row}
+    values = {name: row[name] for name in (*FIELDS, *FURTHER) if name in row}
     columns = {name: value for name, value in architecture.items() if name != "device"}
     return SharedRow(model=model, architecture=columns, contended=row["contended"] == "yes", **values)
 
@@ -149,6 +149,7 @@ def _row(
     good = [line for line in lines if line["state"] == "ok"]
     samples = np.array([ms for line in good for ms in line["result"][key]])
     failed = [line["state"] for line in lines if line["state"] != "ok"]
+    grown = max((line["result"].get("peak_bytes", 0) - line["result"].get("base_bytes", 0) for line in good), default=0)
     return {
         "model": name,
         "device": settings["device"],
@@ -164,6 +165,7 @@ def _row(
         "contended": "yes" if any(contended(line["result"]) for line in good) else "no",
         "state": "ok" if good else (failed[-1] if failed else "not measured"),
         "failures": len(failed),
+        **({"memory_gb": grown / 1e9} if grown > 0 and phase == "decode" else {}),
         **architecture,
     }
 
