@@ -7,7 +7,7 @@ import moocore
 import numpy as np
 
 from nas.answer import plot_data
-from nas.answer.device_times import ranges_of_what, times_of
+from nas.answer.device_times import TIMES, ranges_of_what, times_of
 from nas.answer.outcome import Outcome, once
 from nas.answer.palette import label
 from nas.answer.sentences import baseline_metric, plot_axes
@@ -272,10 +272,10 @@ def details(problem: Problem, genotypes: IntArray) -> dict[str, Any]:
 
 def _ranges(problem: Problem, genotypes: IntArray) -> list[str]:
     """Where measured times of each design lie, in words; "" where nothing says."""
-    times, found = times_of(problem)[:1], problem.evaluate(genotypes)
     designs = [problem.architectures(row[np.newaxis]) for row in genotypes]
-    figures = [found[i : i + 1].first for i in range(len(genotypes))]
-    return [ranges_of_what(problem.pricing(d), d, m, times) for d, m in zip(designs, figures, strict=True)]
+    figures = [{name: float(values[0]) for name, values in problem.metrics(d, TIMES)[0].items()} for d in designs]
+    shown = times_of(problem)[:1]
+    return [ranges_of_what(problem.pricing(d), d, m, shown) for d, m in zip(designs, figures, strict=True)]
 
 
 def _named(columns: dict[str, Any]) -> dict[str, Any]:

@@ -251,7 +251,7 @@ def problem_of(asked: ReadStudy) -> Posed:
     of_costs, on_rates = limits_of_costs(given, scenario)
     rates = (name for name in (*config.objectives, *given) if is_rate(name))
     own = {name for name, metric in asked.metrics.items() if metric.function is not None}
-    limited = (cost_of(metric) for metric, _ in asked.applications.values())
+    limited = [cost_of(metric) for metric, _ in asked.applications.values()]
     of_applications = [metric for metric in limited if metric not in own and metric not in METRIC_ORDER]
     columns = tuple(dict.fromkeys([*config.columns, *rates, *of_applications]))
     shown = rates_by_cost(columns, scenario)
@@ -268,8 +268,10 @@ def problem_of(asked: ReadStudy) -> Posed:
         columns=columns,
     )
     refuse_unclaimed(problem)
-    limits = [*of_rates, *on_rates, *about_quantiles(problem)]
-    return with_margins(problem, (cost_of(metric) for metric, _ in asked.applications.values())), limits, note
+    unmargined = replace(
+        problem, columns=tuple(name for name in columns if not name.endswith(MARGIN))
+    )  # answers speak of margins
+    return with_margins(problem, limited), [*of_rates, *on_rates, *about_quantiles(unmargined)], note
 
 
 def _reader(asked: ReadStudy, conditions: Conditions) -> Scenario | None:

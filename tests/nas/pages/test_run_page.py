@@ -53,6 +53,11 @@ class Reader(HTMLParser):
             self.scripts.append(data)
 
 
+def first_difference(one: bytes, other: bytes) -> int:
+    """Where two pages differ; a diff of megabytes takes hours."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "study",
@@ -65,7 +70,8 @@ def test_the_page_of_a_folder_is_the_page_of_its_search(
     run = run_of(space=tiny, **study)
     written = (run / "report.html").read_bytes()
     assert report(ReportRequest(run, None, quiet=True)) == run / "report.html"
-    assert (run / "report.html").read_bytes() == written
+    again = (run / "report.html").read_bytes()
+    assert again[first_difference(again, written) :][:400] == written[first_difference(again, written) :][:400]
 
 
 @pytest.mark.slow
@@ -77,7 +83,8 @@ def test_own_metrics_are_shown_without_being_called(
     written = (run / "report.html").read_bytes()
     monkeypatch.setattr("nas.study.user_code.imported", lambda _: pytest.fail("imported"))
     report(ReportRequest(run, None, quiet=True))
-    assert (run / "report.html").read_bytes() == written
+    again = (run / "report.html").read_bytes()
+    assert again[first_difference(again, written) :][:400] == written[first_difference(again, written) :][:400]
     assert f"{module}:energy".encode() in written
 
 
