@@ -45,9 +45,7 @@ def searched(model: Model, exponents: FloatArray) -> tuple[FloatArray, float]:
         return float(residual @ residual), gradient
 
     bounds = list(zip(model.low[model.count :], model.high[model.count :], strict=True))
-    least = minimize(
-        value, exponents, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-9, "maxiter": 80}
-    )
+    least = minimize(value, exponents, jac=True, method="SLSQP", bounds=bounds, options={"ftol": 1e-12, "maxiter": 80})
     return _vector(model, least.x), float(least.fun)
 
 
