@@ -34,6 +34,7 @@ PATTERNS = (
     "max_window_layers",
     "full_attn_idxs",
 )
+SHARE = "partial_rotary_factor"
 WINDOWS = ("sliding_window", "attention_chunk_size")
 TOWERS = ("vision_config", "audio_config")
 MLA = "latent attention (MLA) beside something else"
@@ -256,7 +257,7 @@ def architecture_of(content: Mapping[str, Any]) -> Architectures:
         "depth": own["depth"] if "depth" in own else config.whole("num_hidden_layers"),
         "width": config.whole("hidden_size"),
         "n_heads": config.whole("num_attention_heads"),
-        **_key_value_heads(config, family),
+        **_key_value_heads(config),
         "n_experts": config.whole(experts) if sparse else 1,
         "top_k": config.whole(_chosen(config)) if sparse else 1,
         "qk_norm": family.qk_norm,
@@ -375,21 +376,31 @@ def _of_another_class(key: str) -> bool:
     return any(key in of.defaults or key in of.renamed for of in model_classes().values())
 
 
-def _key_value_heads(config: Config, family: Family) -> Columns:
+def _key_value_heads(config: Config) -> Columns:
     """KV heads, and the size of a head where it is not that of latent attention.
 
     Raises:
-        ValueError: no head_dim, and a width that the heads do not divide.
+        ValueError: no head_dim, and a width that the heads do not divide; features that positions cannot turn pair by pair.
     """
     heads, width = config.whole("num_attention_heads"), config.whole("hidden_size")
     kv_heads = heads if config.get("num_key_value_heads") is None else config.whole("num_key_value_heads")
-    if family.mixer == "latent_size":
+    if "kv_lora_rank" in config.values:
         return {"n_kv_heads": kv_heads}
-    if config.get("head_dim") is not None:
-        return {"n_kv_heads": kv_heads, "head_dim": config.whole("head_dim")}
-    if width % heads:
+    if config.get("head_dim") is None and width % heads:
         raise ValueError(f"head_dim: expected it where {heads} heads do not divide hidden_size {width}, got nothing")
-    return {"n_kv_heads": kv_heads, "head_dim": width // heads}
+    size = width // heads if config.get("head_dim") is None else config.whole("head_dim")
+    if (turned := _turned(config, size)) % 2:
+        raise ValueError(f"head_dim: expected heads of which positions turn pairs of features, got {turned} of {size}")
+    return {"n_kv_heads": kv_heads, "head_dim": size}
+
+
+def _turned(config: Config, size: int) -> int:
+    """How many of a head's features positions turn; 0 where its class turns none."""
+    if "rope_parameters" not in config.values or config.values.get("position_embedding_type", "rope") != "rope":
+        return 0
+    rope = config.get("rope_parameters")
+    share = (rope if isinstance(rope, dict) else {}).get(SHARE, config.get(SHARE))
+    return int(size * share) if isinstance(share, (int, float)) else size
 
 
 def _chosen(config: Config) -> str:

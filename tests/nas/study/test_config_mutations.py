@@ -416,6 +416,39 @@ def test_a_key_that_nobody_reads_is_refused_by_its_name(key: str) -> None:
         architecture_of(SMALL | {"model_type": "llama", key: 3})
 
 
+HALF = {"rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5}}
+
+
+@pytest.mark.parametrize(
+    ("content", "turned"),
+    [
+        ({"model_type": "mistral", "num_attention_heads": None, "hidden_size": 32}, "1 of 1"),  # its class has 32 heads
+        ({"model_type": "llama", "head_dim": 1}, "1 of 1"), ({"model_type": "qwen3", "head_dim": 7}, "7 of 7"),
+        ({"model_type": "stablelm", "hidden_size": 24, "num_key_value_heads": 4}, "1 of 6"), ({"model_type": "llama", "head_dim": 2} | HALF, "1 of 2"),
+        ({"model_type": "gpt_neox", "num_key_value_heads": 4, "hidden_size": 48}, "3 of 12"),
+    ],
+)  # fmt: skip
+def test_heads_that_positions_cannot_turn_are_refused(content: Content, turned: str) -> None:
+    """transformers turns one feature as if it were two, so that its keys are wider than their weights, and three or more not at all."""
+    given = {key: value for key, value in (SMALL | content).items() if value is not None}
+    with pytest.raises(ValueError, match=f"head_dim: expected heads of which positions turn pairs .* got {turned}"):
+        architecture_of(given)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"model_type": "gpt2", "num_key_value_heads": 4, "hidden_size": 12},  # its positions are a table
+        {"model_type": "gpt_neox", "num_key_value_heads": 4, "hidden_size": 48, "rotary_pct": 1.0},
+        {"model_type": "phi", "num_key_value_heads": 4, "hidden_size": 12, "partial_rotary_factor": 0.67},
+        LATENT | DENSE_FIRST | {"model_type": "deepseek_v32", "hidden_size": 66},  # its heads have sizes of their own
+        OWN["granitemoehybrid"] | {"model_type": "granitemoehybrid", "hidden_size": 60, "mamba_n_heads": 8, "mamba_d_head": 15},
+    ],
+)  # fmt: skip
+def test_heads_that_positions_do_not_turn_may_have_any_size(content: Content) -> None:
+    assert total(architecture_of(SMALL | content)) > 0
+
+
 def test_two_spellings_of_one_key_must_agree() -> None:
     content = SMALL | LOCAL | {"model_type": "mixtral", "num_experts": 8}
     with pytest.raises(ValueError, match="num_experts: expected 4, as num_local_experts says, got 8"):
