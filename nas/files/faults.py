@@ -48,7 +48,10 @@ MEANT = {
     **dict.fromkeys(("context", "context-length", "ctx", "ctx-size", "prompt", "prompt-length", "seq-len"), PROMPT),
     "workload": ("input_tokens", "output_tokens", "batch", "--input-tokens", "--output-tokens"),
     **dict.fromkeys(("generate", "max-tokens", "max-new-tokens"), ("--output-tokens",)),
-    **dict.fromkeys(("quant", "quantization", "quantisation", "bits", "dtype"), ("--precision",)),
+    **dict.fromkeys(("quant", "quantization", "quantisation", "bits", "dtype"), ("--precision", "formats")),
+    **dict.fromkeys(("board", "boards", "hardware", "chips", "gpus", "phones"), ("devices",)),
+    **dict.fromkeys(("algorithm", "algorithms", "optimizer", "optimizers"), ("--algo", "strategies")),
+    **dict.fromkeys(("max-evals", "evals", "budget-evals", "trials", "n-trials", "iterations"), ("--evaluations",)),
 }  # words of other tools for what has another name here
 
 

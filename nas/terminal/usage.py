@@ -17,6 +17,7 @@ NUMBER = re.compile(r"^(\d[\d,_]*(?:\.\d+)?)(?:[eE]\+?(\d{1,2}))?\s*([kKmMsS]?)$
 DEVICES = "objectives.devices"
 WRITTEN = {
     "--dense": "--only n_experts=1",
+    "--moe": "--only n_experts=2..",
     **dict.fromkeys(("--latency", "--max-latency", "--time"), "--budget total_ms=LIMIT"),
     **dict.fromkeys(("--memory", "--max-memory", "--ram", "--vram"), "--budget resident_gb=LIMIT"),
 }  # flags of other tools that are a flag with a value here

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from nas.export.families import EVERY
-from nas.files.faults import MEANT, near_file, nearest, unknown
+from nas.files.faults import LISTED, MEANT, near_file, nearest, unknown
 from nas.run import main as run
 from nas.study.configuration import StudyConfig
 from objectives.plugins import importable
@@ -24,7 +24,16 @@ def options() -> set[str]:
 def test_what_other_tools_call_it_is_a_name_that_exists() -> None:
     meant = {name for names in MEANT.values() for name in names}
     strategies, stacks = importable("nas.strategies"), {stack.replace("_", "-") for stack in EVERY}
-    names = {*METRICS, *options(), *FILE_COLUMNS, *StudyConfig.model_fields, *PRECISIONS, *strategies, *stacks}
+    names = {
+        *METRICS,
+        *options(),
+        *FILE_COLUMNS,
+        *StudyConfig.model_fields,
+        *PRECISIONS,
+        *strategies,
+        *stacks,
+        *LISTED.values(),
+    }
     assert meant - names <= {"optuna_gp"}  # of an extra
 
 
