@@ -24,6 +24,7 @@ from search_spaces.arrays import AnyArray, FloatArray
 MISFIT = 0.25  # in-sample error from which a row is named
 AT_BOUND = 0.995
 BETWEEN = 0.05  # log error of a model beside others of a device, by which a class is left the less the more there are
+LAUNCHES = 2.0 ** np.arange(-5.0, 2.25, 0.25)  # times the class's, that are tried
 PHASES: tuple[Phase, Phase] = ("prefill", "decode")
 MOST_OF_PREFILL = 8.0  # of the bandwidth, the largest that a profile states
 OTHER_SIZE = 1.25  # ratio of models' memory from which a factor is told from a fixed part
@@ -161,19 +162,31 @@ def calibrate(
 def of_class(rows: list[Measurement], device: Device, law: Law, source: str, known: Typical) -> Calibrated:
     """The profile of fewer than `FEWEST` models: that of the device's class, each measured phase as much slower as its rows are.
 
-    Its errors are those of devices of which three rows had been seen, and none beyond the class's.
+    On processors, where an engine that fuses launches little, decoding of several models tells launches from bytes; on other chips
+    public rows are nearer with the class's launches. Its errors are those of devices of which three rows had been seen, and none beyond the class's.
     """
     first, table = rows[0], terms(rows, device, law)
     cell = known.cell(device, family_of(first.format.precision), engine_of(first.engine))
     usual, models = profile_of(known, cell, device), np.array([m.model for m in rows])
-    off, phase_of = np.log(table.ms / predict(table, usual)), np.where(table.requests > 0, "prefill", "decode")
+    times = LAUNCHES if device.chip == "cpu" else np.ones(1)
+    of_launch = [usual.model_copy(update={"overhead": usual.overhead * each}) for each in times.tolist()]
+    offs = np.log(table.ms / np.array([predict(table, profile) for profile in of_launch]))
+    phase_of, everything = np.where(table.requests > 0, "prefill", "decode"), np.ones(len(rows), dtype=bool)
     ends = {phase: np.log([min(errors), max(errors)]) for phase, errors in usual.held_out.items()}
+
+    def launch(seen: AnyArray) -> int:
+        """At which of `times` the models lie least apart, beside how far a launch lies from the class's."""
+        here = seen & (phase_of == "decode")
+        of_models = [np.median(offs[:, here & (models == name)], axis=1) for name in sorted(set(models[here].tolist()))]
+        apart = np.var(of_models or [np.zeros(len(times))], axis=0) * len(of_models) / BETWEEN**2
+        return int(np.argmin(apart + (np.log(times) / PARAMETERS["overhead_us"].spread) ** 2))
 
     def slower(phase: Phase, seen: AnyArray) -> float:
         """By what rows are slower than the class, less where models are few, never beyond its range."""
         here = seen & (phase_of == phase)
         if not here.any():
             return 0.0
+        off = offs[launch(seen)]
         of_models = [float(np.median(off[here & (models == name)])) for name in set(models[here].tolist())]
         trusted = cell.level(phase).sd ** 2
         return float(np.clip(np.median(of_models) * trusted / (trusted + BETWEEN**2 / len(of_models)), *ends[phase]))
@@ -182,8 +195,9 @@ def of_class(rows: list[Measurement], device: Device, law: Law, source: str, kno
     for name in set(models.tolist()) if len(set(models.tolist())) > 1 else ():
         for phase in PHASES:
             here = (models == name) & (phase_of == phase)
-            unseen[here] = table.ms[here] * np.exp(slower(phase, models != name) - off[here])
-    by = {phase: slower(phase, np.ones(len(rows), dtype=bool)) for phase in PHASES}
+            others = models != name
+            unseen[here] = table.ms[here] * np.exp(slower(phase, others) - offs[launch(others), here])
+    by = {phase: slower(phase, everything) for phase in PHASES}
     levels: dict[str, Any] = {
         p: cell.level(p).model_copy(update={"ratio": cell.level(p).ratio * np.exp(by[p])}) for p in PHASES
     }
@@ -201,7 +215,7 @@ def of_class(rows: list[Measurement], device: Device, law: Law, source: str, kno
         "held_out": held_out,
         "held_out_models": known.devices,
         "borrowed": cell.chip,
-        "overhead": rounded(fitted.overhead),
+        "overhead": rounded(fitted.overhead * float(times[launch(everything)])),
     }
     profile = _profile(fitted, rows, device, source, table, np.full(len(rows), np.nan)).model_copy(update=of_rows)
     return Calibrated(

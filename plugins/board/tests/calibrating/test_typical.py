@@ -109,6 +109,29 @@ def test_prefills_of_npus_wait_for_weights() -> None:
     assert base.compute_efficiency_int8 == pytest.approx(base.compute_efficiency / 4)
 
 
+@pytest.mark.parametrize(("kind", "free"), [("cpu", True), ("gpu", False)])
+def test_three_models_of_a_processor_tell_launches_from_bytes(law: Law, kind: str, free: bool) -> None:
+    """Of an engine that launches nothing a fourth model is nearer than by one scale; one model tells nothing, nor do other chips."""
+    board = chip(kind, fp16=4e12, int8=8e12, bandwidth=4e11, memory=64e9)
+    usual = typical_profile(board, Conditions("int4"))
+    truth = usual.model_copy(update={"overhead": 0.0})
+    rows = shown(board, law, truth=truth)
+    profiles = [
+        calibrate([m for m in rows if m.model in those], board, law, "").profile
+        for those in ("Qwen3-0.6B", {m.model for m in rows})
+    ]
+    share = [
+        profile.overhead / usual.overhead * profile.bandwidth_efficiency / usual.bandwidth_efficiency
+        for profile in profiles
+    ]
+    assert share[0] == pytest.approx(1.0, rel=0.01)
+    assert (share[1] < 0.5) == free
+    (step,) = [m for m in shown(board, law, ("Qwen3-8B",), truth=truth) if m.phase == "decode"]
+    if free:
+        one, three = (predict(terms([step], board, law), profile)[0] for profile in profiles)
+        assert abs(three / step.ms - 1.0) < abs(one / step.ms - 1.0)
+
+
 def test_an_engine_that_one_board_was_seen_with_acts_on_no_other(law: Law) -> None:
     """Twice as slow with an engine of one board: others of the kind are priced as without, and no cell is of it; of two boards it is theirs."""
     board = typical.board_named("jetson_agx_orin_64gb")
