@@ -221,15 +221,8 @@ def calibration(free: Freedom, vector: FloatArray, second: Peak) -> tuple[Calibr
     value: dict[str, Any] = {name: p.prior if p.unused is None else p.unused for name, p in free.priors.items()}
     value |= dict(zip(free.names, np.exp(vector).tolist(), strict=True))
     value |= {name: None for name in _ABSENT if name not in free.names}
-    alike = (
-        "attention_compute",
-        "attention_bandwidth",
-        "expert_compute",
-        "expert_bandwidth",
-        "routing_overlap",
-        "scan_compute",
-    )
-    fields: dict[str, Any] = {name: value[name] for name in (*alike, "decode_attention_compute", "cache_efficiency")}
+    alike = ("scan_compute", *(name for name in OPTIONAL if not name.startswith("prefill")))
+    fields: dict[str, Any] = {name: value[name] for name in alike}
     if "second" in free.names:
         fields[f"compute_efficiency_{second}"] = value["second"]
     launch = value["prefill_overhead_us"]

@@ -211,22 +211,11 @@ def of_class(rows: list[Measurement], device: Device, law: Law, source: str, kno
         p: errors if not (phase_of == p).any() else np.clip(known.few[p], *np.exp(ends[p] - by[p])).tolist()
         for p, errors in usual.held_out.items()
     }
-    of_rows = {
-        "held_out": held_out,
-        "held_out_models": known.devices,
-        "borrowed": cell.chip,
-        "overhead": rounded(fitted.overhead * float(times[launch(everything)])),
-    }
-    profile = _profile(fitted, rows, device, source, table, np.full(len(rows), np.nan)).model_copy(update=of_rows)
-    return Calibrated(
-        rows,
-        table,
-        profile,
-        Freedom(("compute", "bandwidth"), most),
-        predict(table, profile),
-        unseen,
-        predict(table, Calibration()),
-    )
+    overhead = rounded(fitted.overhead * float(times[launch(everything)]))
+    of_devices = {"held_out": held_out, "held_out_models": known.devices, "borrowed": cell.chip, "overhead": overhead}
+    profile = _profile(fitted, rows, device, source, table, np.full(len(rows), np.nan)).model_copy(update=of_devices)
+    free = Freedom(("compute", "bandwidth"), most)
+    return Calibrated(rows, table, profile, free, predict(table, profile), unseen, predict(table, Calibration()))
 
 
 def with_memory(group: Calibrated, device: Device, law: Law) -> Calibrated:
