@@ -93,10 +93,8 @@ BYTES = {
     "fp4": 0.5,
 }  # a weight: the same, models.rs (quant_bytes_per_param)
 LIMITS, MOST_SD = 25, 4.0  # limits that are tried on a device; standard deviations beyond which none is priced
-OWN, LEVELS = (
-    4,
-    np.linspace(0.0, 1.0, 39),
-)  # times that a kind's devices count among all; quantiles, as many outside of a range as of all errors
+OWN, FEW = 4, 3  # times that a kind's devices count among all; boards of a kind from which its range is its own
+LEVELS = np.linspace(0.0, 1.0, 39)  # quantiles, as many outside of a range as of all errors
 HELPS = 0.9  # of the error without an engine, which stating it must save
 KEPT = (0.1, 0.3, 0.5, 0.7, 0.9)  # quantiles that stand for the rows of a device
 FILES = {"m_5070.csv": "rtx_5070", "m_xt.csv": "rx_7900_xt", "m_rk3588.csv": "rk3588_npu"}
@@ -105,6 +103,8 @@ LOGS = {"strix_1b.jsonl": "ryzen_ai_max_395", "strix_vulkan.md": "ryzen_ai_max_3
 BOARDS: dict[str, dict[str, Any]] = {
     "intel_n150": {"fp16": 0.23, "int8": 0.92, "bandwidth": 25.6},  # 4 x 3.6 GHz x 16 (AVX2), VNNI, DDR4-3200
     "radxa_dragon_q8b": {"fp16": 1.07, "int8": 2.14, "bandwidth": 68.3},  # SC8280XP: 4 X1C at 3.0 and 4 A78C at 2.4 GHz
+    # Two of the RK3588's four 16-bit channels of LPDDR4X, at the same clock.
+    "rk3576_npu": {"chip": "npu", "vendor": "Rockchip", "fp16": 3, "int8": 6, "bandwidth": 16.9},
     "b200_sxm": {"chip": "server_gpu", "vendor": "NVIDIA", "fp16": 2250, "int8": 4500, "bandwidth": 8000},
     "raspberry_pi_500plus": {"fp16": 0.307, "int8": 0.614, "bandwidth": 17.1},
 }
@@ -113,6 +113,8 @@ RECENT = "latency/devices-2026"
 SCOREBOARD = Path(__file__).parents[1] / "studies" / "accuracy" / "apple_scoreboard.csv"
 #: Time a token of several requests at once; Source: aiconfigurator 0.10, systems/silicon_sample.csv (Apache-2.0).
 SERVERS = SCOREBOARD.with_name("server_engines.csv")
+#: 64 tokens after 128 in w8a8; Source: airockchip/rknn-llm at 878f936, benchmark.md.
+ROCKCHIP = SCOREBOARD.with_name("rk3576.csv")
 PER_CORE = {"M1": 0.327, "M2": 0.355, "M3": 0.355, "M4": 0.46}  # TFLOP/s in FP16 of a core, as the catalogue has them
 CORES = re.compile(r"_\d+c$")
 ALIAS = {"m3ultra": "m3_ultra"}
@@ -151,6 +153,12 @@ class Rows:
     old: bool = False
     floats: bool = False
     shared: bool = True
+    phase: Phase = "decode"
+
+    @property
+    def stack(self) -> str:
+        """What NPUs share in a phase: their maker's way of prefills, and in decoding the path to memory."""
+        return self.kind.partition(" ")[0] if self.phase == "prefill" else self.kind
 
     def as_built(self, profile: Calibration) -> Calibration:
         """A profile of today's builds as of the rows' own."""
@@ -240,6 +248,10 @@ def further_rows(folder: Path) -> Iterator[dict[str, str]]:
             place = ("snapdragon_x_elite", "Genie", row["model"], row["precision"], 1, 64)
             yield _row(*place, row["ttft_min_ms"], "ttft_ms", 128, row["context_length"])
             yield _row(*place, row["tokens_per_second"], "decode_tok_s", row["context_length"], "")
+    for row in _table(ROCKCHIP):
+        yield _row(
+            "rk3576_npu", "rkllm", row["model"], "int8", 1, 64, row["tokens_per_second"], "decode_tok_s", 128, ""
+        )
     for row in _table(SCOREBOARD):
         for name, rate in row.items():
             precision, _, phase = name.rpartition("_")
@@ -306,7 +318,8 @@ def label_of(name: str) -> str:
 
 
 Label_of = Callable[[Rows], tuple[str, ...]]
-#: An engine that two boards of a kind were seen with is an effect of the kind, that of one board stays with it.
+#: An engine that two boards of a kind were seen with is an effect of the kind, that of one board stays with it. NPUs of a maker prefill
+#: alike, as its stack does, and those of a kind decode alike; boards of processors and phones differ as much as makers of NPUs do.
 EFFECTS: tuple[Label_of, ...] = (
     lambda g: (g.chip,),
     lambda g: (g.chip, g.kind),
@@ -314,7 +327,8 @@ EFFECTS: tuple[Label_of, ...] = (
     lambda g: (g.chip, g.kind, g.engine, str(g.floats)) if g.shared else (g.device,),
     lambda g: () if g.shared else (g.device, g.engine),
     lambda g: (g.device,),
-    lambda g: (g.device,) if g.chip in ("npu", "cpu") or g.kind == "phone" else (),
+    lambda g: (g.stack,) if g.chip == "npu" else (g.device,) if g.chip == "cpu" or g.kind == "phone" else (),
+    lambda g: (g.device,) if g.chip == "npu" else (),
 )
 
 
@@ -332,12 +346,13 @@ class Mixed:
     def at(self, chip: Chip, kind: str, family: str, engine: str, *, floats: bool) -> Level:
         """The median and the standard deviation of a device that was not seen, with today's builds.
 
-        `any` chip and the engine "" are any that was, in equal parts of devices; the kind "" is one that was not. NPUs of vendors that
+        `any` chip and the engine "" are any that was, in equal parts of devices, around those that serve several requests where some do;
+        the kind "" is one that was not. NPUs of vendors that
         were not seen decode by `RULE`, which is nearer than other vendors' mean.
         """
         chip = _path(chip, kind, self.phase)
         seen = {
-            (g.chip, g.kind if chip == "any" else kind, g.engine, g.device)
+            (g.chip, g.kind if chip == "any" else kind, g.engine, g.device): g.served
             for g in self.seen
             if chip in ("any", g.chip) and kind in ("", g.kind) and engine in ("", g.engine) and g.floats == floats
         }
@@ -345,10 +360,12 @@ class Mixed:
             [self._one(of, its, family, by, floats) for of, its, by, _ in sorted(seen)]
             or [self._one(chip, kind, family, engine, floats)]
         ).T
-        ratio = float(np.exp(means.mean()))
+        of_today = np.array([served for _, served in sorted(seen.items())] or [True])
+        middle = float(means[of_today | ~of_today.any()].mean())
+        ratio = math.exp(middle)
         if (chip, self.phase) == ("npu", "decode") and not any((g.chip, g.kind) == (chip, kind) for g in self.seen):
             ratio = SHAPE.bandwidth_efficiency / RULE
-        return Level(ratio=_rounded(ratio), sd=_rounded(np.sqrt(variances.mean() + means.var())))
+        return Level(ratio=_rounded(ratio), sd=_rounded(np.sqrt(variances.mean() + np.square(means - middle).mean())))
 
     def _one(self, chip: Chip, kind: str, family: str, engine: str, floats: bool) -> tuple[float, float]:
         """Mean and variance of y of a kind with an engine."""
@@ -374,7 +391,7 @@ def _path(chip: Chip, kind: str, phase: Phase) -> Chip:
 
 def fitted(found: Sequence[Rows], phase: Phase) -> Mixed:
     """The form on the groups that have rows of a phase."""
-    here = [replace(g, chip=_path(g.chip, g.kind, phase)) for g in found if g.of(phase).any()]
+    here = [replace(g, chip=_path(g.chip, g.kind, phase), phase=phase) for g in found if g.of(phase).any()]
     boards = Counter(place[:-1] for place in {(g.chip, g.kind, g.engine, g.floats, g.device) for g in here})
     seen = [replace(g, shared=boards[g.chip, g.kind, g.engine, g.floats] > 1) for g in here]
     y, ones = np.array([np.median(g.off[g.of(phase)]) for g in seen]), np.ones(len(seen))
@@ -433,7 +450,7 @@ def made(
     floats: of activations of FP16, which no study can ask for.
     """
     forms = forms or forms_of(found)
-    served = {(g.chip, g.kind, g.engine) for g in forms["decode", True].seen if g.served}
+    served = {(g.chip, g.kind, name) for g in forms["decode", True].seen if g.served for name in (g.engine, "")}
     return Typical(
         shape=SHAPE,
         differs=DIFFERS,
@@ -512,12 +529,16 @@ class Judged:
 
 
 def left_out(found: Sequence[Rows], *, engines: bool) -> list[Judged]:
-    """Every row predicted from the other devices, with its engine or as of an engine that is not stated."""
-    judged = []
+    """Every row predicted from the other devices, with its engine or as of an engine that is not stated.
+
+    Of kinds that servers were seen with that is one of today's, so that rows of old builds have theirs.
+    """
+    judged, servers = [], {(g.chip, g.kind) for g in found if g.served}
     for name, chip, floats in sorted({(g.device, g.chip, g.floats) for g in found}):
-        here = [g for g in found if (g.device, g.chip, g.floats) == (name, chip, floats) and (engines or not g.served)]
+        here = [g for g in found if (g.device, g.chip, g.floats) == (name, chip, floats)]
         forms = _without(tuple(found), name)
-        asked = [(g.chip, g.kind, g.family, g.engine if engines else "") for g in here]
+        stated = [engines or (g.old and (g.chip, g.kind) in servers) for g in here]
+        asked = [(g.chip, g.kind, g.family, g.engine if by else "") for g, by in zip(here, stated, strict=True)]
         typical = made((), dict.fromkeys(asked), {}, floats=floats, forms=forms)
         for group, (_, _, family, engine) in zip(here, asked, strict=True):
             cell = typical.cell(group.board, family, engine)
@@ -663,9 +684,15 @@ def by_kind(judged: Mapping[bool, Sequence[Judged]]) -> Residuals:
 
 
 def errors_of(judged: Sequence[Judged], kind: str) -> list[float]:
-    """Quantiles of a phase's errors in standard deviations, for the ranges of a kind: of n boards sqrt(1 + 1/(2n + 2)) times as wide, so that many boards alone have no more than was seen."""
-    boards = len({row.device for row in judged if row.kind == kind})
-    return (math.sqrt(1.0 + 0.5 / (boards + 1)) * _pooled(judged, of_devices(judged), kind)).round(3).tolist()
+    """Quantiles of a phase's errors in standard deviations, for the ranges of a kind.
+
+    Of n boards sqrt(1 + 1/(n + 1)) times as wide, as a further one differs from a mean of so many; of fewer than `FEW` no narrower than of a kind that was not seen.
+    """
+    by_device, boards = of_devices(judged), len({row.device for row in judged if row.kind == kind})
+    own, unseen = (math.sqrt(1.0 + 1.0 / (n + 1)) * _pooled(judged, by_device, k) for n, k in ((boards, kind), (0, "")))
+    if boards < FEW:
+        own = np.where(LEVELS < 0.5, np.minimum(own, unseen), np.maximum(own, unseen))
+    return own.round(3).tolist()
 
 
 def _pooled(judged: Sequence[Judged], by_device: Mapping[str, Sequence[float]], kind: str) -> FloatArray:

@@ -284,6 +284,18 @@ class SlowMemory(BaseModel):
         return self.capacity / 1e9
 
 
+#: Makers, and what names of their chips have where no vendor is stated.
+MAKERS = {
+    "NVIDIA": r"nvidia|geforce|[rg]tx|quadro|tesla|titan|jetson|dgx|gb10",
+    "AMD": r"amd|radeon|ryzen|epyc|instinct|rx|mi\d+x?",
+    "Intel": r"intel|arc|xeon|iris|core ultra",
+    "Apple": r"apple|m[1-9]|a1\d",
+    "Qualcomm": r"qualcomm|snapdragon|hexagon|adreno",
+    "Rockchip": r"rockchip|rk\d+|rv\d+",
+    "Axera": r"axera|ax\d+",
+}
+
+
 @brief
 class Device(BaseModel):
     """One accelerator: dense peaks in operations/s (1 multiply-accumulate = 2), bytes/s, bytes.
@@ -355,6 +367,13 @@ class Device(BaseModel):
                 f"expected names that differ by more than case and hyphens, got {', '.join(same)}; rename one"
             )
         return raw
+
+    @property
+    def maker(self) -> str:
+        """The maker of a chip: among `MAKERS` by its vendor, else by its name; its vendor of others, "" where nothing tells."""
+        texts = (self.vendor, self.name.replace("_", " "))
+        of_texts = ((t, name, rf"\b(?:{words})\b") for t in texts for name, words in MAKERS.items())
+        return next((name for t, name, words in of_texts if re.search(words, t, re.IGNORECASE)), self.vendor)
 
     @property
     def flop_per_byte(self) -> float:

@@ -73,11 +73,15 @@ class Precision:
     def on(self, device: Device) -> "Precision":
         """Return the precision as a device computes in it; without an FP4 peak, FP4 weights are widened and products run at FP16's peak.
 
-        Source: vLLM, `Marlin` kernels for NVFP4 on GPUs before Blackwell (weight-only).
+        Stacks of Rockchip's and Axera's NPUs store LM heads like other weights.
+
+        Source: vLLM, `Marlin` kernels for NVFP4 on GPUs before Blackwell (weight-only); airockchip/rknn-llm, memory in benchmark.md.
         """
+        as_weights = device.chip == "npu" and device.maker in ("Rockchip", "Axera") and self.stored is None
+        stored = replace(self, head_bytes=self.weight_bytes if as_weights else self.head_bytes)
         if self.linear_peak != "fp4" or "fp4" in device.peaks or self.of_down.linear_peak != "fp4":
-            return self
-        return replace(self, linear_peak="fp16", input_bytes=self.activation_bytes)
+            return stored
+        return replace(stored, linear_peak="fp16", input_bytes=self.activation_bytes)
 
 
 def of_format(name: str, written: WeightFormat) -> Precision:

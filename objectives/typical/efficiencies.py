@@ -102,26 +102,7 @@ class Typical(BaseModel):
 
 
 OF_HBM = 1.2e12  # bytes per second of a server GPU: faster memory is HBM
-#: Makers, and what names of their chips have where no vendor is stated.
-MAKERS = {
-    "NVIDIA": r"nvidia|geforce|[rg]tx|quadro|tesla|titan|jetson|dgx|gb10",
-    "AMD": r"amd|radeon|ryzen|epyc|instinct|rx|mi\d+x?",
-    "Intel": r"intel|arc|xeon|iris|core ultra",
-    "Apple": r"apple|m[1-9]|a1\d",
-    "Qualcomm": r"qualcomm|snapdragon|hexagon|adreno",
-    "Rockchip": r"rockchip|rk\d+|rv\d+",
-    "Axera": r"axera|ax\d+",
-}
 PHONE_CHIP = re.compile(r"phone|\b(?:pixel|galaxy|android|mali|adreno|exynos|dimensity|tensor g\d)", re.IGNORECASE)
-
-
-def maker_of(device: Device) -> str:
-    """The maker of a chip: among `MAKERS` by its vendor, else by its name; its vendor of others, "" where nothing tells."""
-    for text in (device.vendor, device.name.replace("_", " ")):
-        found = (name for name, words in MAKERS.items() if re.search(rf"\b(?:{words})\b", text, re.IGNORECASE))
-        if maker := next(found, ""):
-            return maker
-    return device.vendor
 
 
 def chip_kind(device: Device) -> str:
@@ -129,14 +110,13 @@ def chip_kind(device: Device) -> str:
 
     Of processors the instruction set; phones' chips are kinds of their own, as are Apple's of two dies and server GPUs with HBM.
     """
-    maker, phone = maker_of(device), device.cooling == "phone" or PHONE_CHIP.search(device.name) is not None
+    maker, phone = device.maker, device.cooling == "phone" or PHONE_CHIP.search(device.name) is not None
     if device.chip == "cpu":
         return "phone" if phone else "x86" if maker in ("AMD", "Intel") or "x86" in device.name.lower() else "Arm"
     if device.chip == "soc":
         if phone:
             return "phone"
-        ultra = maker == "Apple" and "ultra" in device.name.lower()
-        return {"Apple": "Apple Ultra" if ultra else "Apple", "NVIDIA": "NVIDIA"}.get(maker, "other")
+        return {"Apple": "Apple" + " Ultra" * ("ultra" in device.name.lower()), "NVIDIA": "NVIDIA"}.get(maker, "other")
     if device.chip == "server_gpu":
         return f"{maker or 'unknown'}{' HBM' if device.bandwidth > OF_HBM else ''}"
     return "" if device.chip == "any" else f"{maker or 'unknown'}{' phone' * phone}"

@@ -9,13 +9,14 @@ import pytest
 from nas.export.gguf_formats import FORMATS as WRITTEN
 from nas.export.model import Model
 from nas.search.assembly import assemble
+from nas.study.catalogue import load_device
 from objectives.counts import count
 from objectives.device import Calibration, Device
 from objectives.dimensions import Dimensions
 from objectives.loss_law.law import Law
 from objectives.measured_formats import FORMATS as MEASURED
 from objectives.memory import embedding_bytes, weights_by_part
-from objectives.precision import PRECISIONS
+from objectives.precision import PRECISIONS, precision
 from objectives.profile_choice import calibration_for
 from objectives.scenario import Scenario
 from objectives.transfers import Conditions
@@ -122,3 +123,17 @@ def test_a_study_takes_a_profile_as_it_was_fitted(precision: str, board: Device,
 def _predicted(assessment: Any, row: Measurement) -> float:
     """Milliseconds of a phase as the study has them."""
     return float(assessment["prefill_ms" if row.phase == "prefill" else "tpot_ms"][0])
+
+
+def test_stacks_of_some_npus_store_heads_like_other_weights() -> None:
+    """Sizes of rkllm and ax-llm files say so; a stored format, another maker's NPU and a CPU keep their own."""
+    for board, name, bytes_of_head in (
+        ("rk3588_npu", "int8", 1.0),
+        ("rk3588_npu", "int4", 0.5),
+        ("rk3588_npu", "fp16", 2.0),
+        ("rk3588_cpu", "int8", 2.0),
+        ("hailo_10h", "int8", 2.0),
+    ):
+        assert precision(name).on(load_device(board)).head_bytes == bytes_of_head
+    stored = precision("q8_0")
+    assert stored.on(load_device("rk3588_npu")).head_bytes == stored.head_bytes

@@ -140,7 +140,7 @@ def scenario_of(m: Measurement, device: Device, law: Law, calibration: Calibrati
     return Scenario(
         law=law,
         device=device,
-        precision=m.format.precision,
+        precision=m.format.precision.on(device),
         batch=m.batch,
         input_tokens=m.prompt,
         output_tokens=m.generated,
