@@ -256,18 +256,21 @@ def _double_wide(config: Config) -> Columns:
 
 
 def _heads_of_full_attention(config: Config, kinds: list[str]) -> Columns:
-    """Heads of Gemma 4's layers of full attention, where they differ from those of layers with a window."""
-    head, heads, alike = (
-        config.whole("head_dim"),
-        config.whole("num_key_value_heads"),
-        bool(config.get("attention_k_eq_v")),
-    )
+    """Heads of Gemma 4's layers of full attention, where they differ from those of layers with a window.
+
+    Raises:
+        ValueError: of a size that positions cannot turn pair by pair.
+    """
+    head, heads = config.whole("head_dim"), config.whole("num_key_value_heads")
+    alike = bool(config.get("attention_k_eq_v"))
     if (apart := config.get("per_layer_config")) is not None:
         size, kv_heads = _of_full_layers(apart, kinds, head, heads)
     else:
         size = config.whole("global_head_dim")
         own = config.get("num_global_key_value_heads") if alike else None
         kv_heads = heads if own is None else config.whole("num_global_key_value_heads")
+    if size % 2:
+        raise ValueError(f"global_head_dim: expected an even size, as positions turn pairs of features, got {size}")
     if (size, kv_heads, alike) == (head, heads, False):
         return {}
     return {"full_head_dim": size, "full_kv_heads": kv_heads, "keys_are_values": alike}

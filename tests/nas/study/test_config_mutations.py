@@ -435,6 +435,12 @@ def test_heads_that_positions_cannot_turn_are_refused(content: Content, turned: 
         architecture_of(given)
 
 
+def test_a_head_of_full_attention_is_turned_as_well() -> None:
+    content = SMALL | OWN["gemma4_unified_text"] | {"model_type": "gemma4_unified_text", "global_head_dim": 1}
+    with pytest.raises(ValueError, match="global_head_dim: expected an even size"):
+        architecture_of(content)
+
+
 @pytest.mark.parametrize(
     "content",
     [
