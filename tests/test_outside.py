@@ -59,6 +59,20 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "plugins/board/plas_board/measure/workers/llama_bench_worker.py": ({"json.load", "open", "json.loads"}, WORKER),
     "plugins/board/plas_board/measure/workers/torch_worker.py": ({"json.load"}, WORKER),
     "plugins/board/plas_board/measure/workers/vllm_worker.py": ({"json.load", "fdopen"}, WORKER),
+    "plugins/range/plas_range/atlas.py": (
+        {"open", "read_text", "json.loads"},
+        "by hand in a checkout alone: its own page, and tables and templates of the project",
+    ),
+    "plugins/stacks/plas_stacks/workers/engine_worker.py": (
+        {"json.load", "open", "fdopen", "import_module", "from_pretrained"},
+        WORKER,
+    ),
+    "plugins/stacks/plas_stacks/workers/executorch_worker.py": ({"json.load", "open", "from_pretrained"}, WORKER),
+    "plugins/stacks/plas_stacks/workers/litert_lm_worker.py": ({"shutil.move", "open"}, WORKER),
+    "plugins/stacks/plas_stacks/workers/onnx_genai_worker.py": (
+        {"json.loads", "import_module", "read_text", "run_module"},
+        WORKER,
+    ),
     "plugins/train/plas_train/workers/train_worker.py": ({"json.load", "memmap", "open", "torch.load"}, WORKER),
     "nas/export/checkpoint.py": ({"open"}, "writes a new file"),
     "plugins/stacks/plas_stacks/gguf.py": ({"open"}, "writes a new file"),

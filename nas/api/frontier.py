@@ -53,7 +53,7 @@ class Frontier:
             >>> [line.split()[0] for line in answer.splitlines()]
             ['Train', 'On', 'Of']
             >>> answer.split(":")[0]
-            'Train 8 layers, width 1,024, 16 experts of which one is used'
+            'Train 12 layers, width 768, 16 experts of which 2 are used'
         """
         return str((self.answering() if callable(self.answering) else self.answering) or "")
 

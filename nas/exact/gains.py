@@ -1,6 +1,6 @@
 """Gains of relaxing a budget or of one step beyond an axis, and budgets that can be tightened for free."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from nas.exact.setting_by_setting import SettingBySetting
 from nas.exact.solution import Enumerated
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, built_in
-from nas.problem.picks import PickRule
+from nas.problem.picks import MARGIN, PickRule, kept
 from nas.problem.problem import Problem
 from search_spaces.arrays import IntArray
 from search_spaces.space import SearchSpace
@@ -66,10 +66,16 @@ def gains(problem: Problem) -> Gains | None:
         Exceeded: they would take more than seconds.
     """
     whole = covered(problem)
-    pick = best_within(whole, problem.budgets)
+    pick = best_within(whole, problem.budgets, margin=True)
     if pick is None:
         return None
     return Gains(pick, tuple(_budget_gain(whole, pick, b) for b in problem.limits), tuple(_axis_gains(problem, pick)))
+
+
+def with_margin(budgets: Iterable[Budget], pick: Evaluations) -> tuple[Budget, ...]:
+    """Return the budgets, and those on times at the quantile that picks keep too where the pick keeps all of them."""
+    safe = kept(budgets, pick.metrics)
+    return (*budgets, *safe) if all(pick.metrics[limit.metric][0] <= limit.limit for limit in safe) else (*budgets,)
 
 
 def covered(
@@ -88,9 +94,11 @@ def covered(
     return SettingBySetting(problem, metrics, most=solution.SECONDS, good=good)
 
 
-def best_within(whole: Enumerated | SettingBySetting, budgets: tuple[Budget, ...]) -> Evaluations | None:
-    """Return the pick within budgets, with every metric."""
-    found = whole.lowest(budgets)
+def best_within(
+    whole: Enumerated | SettingBySetting, budgets: tuple[Budget, ...], *, margin: bool = False
+) -> Evaluations | None:
+    """Return the pick within budgets, with every metric; `margin`: see `best_row`."""
+    found = whole.lowest(budgets, margin=margin)
     return None if found is None else whole.problem.evaluate(found.genotypes)
 
 
@@ -99,15 +107,17 @@ def _loss(pick: Evaluations) -> float:
 
 
 def _budget_gain(whole: Enumerated | SettingBySetting, pick: Evaluations, budget: Budget) -> BudgetGain:
-    others = tuple(other for other in whole.problem.budgets if other is not budget)
+    every = with_margin(whole.problem.budgets, pick)
+    own = [limit.metric for limit in every if limit.metric in (budget.metric, budget.metric + MARGIN)]
+    others, deciding = tuple(limit for limit in every if limit.metric not in own), own[-1]
     equal, better = (Budget("loss", _loss(pick) * (1.0 + sign * DIFFERENT)) for sign in (1, -1))
-    least = _cheapest(whole, budget.metric, (*others, equal))
-    tightest = float(pick.metrics[budget.metric][0]) if least is None else float(least.metrics[budget.metric][0])
-    opened = _cheapest(whole, budget.metric, (*others, better))
+    least = _cheapest(whole, deciding, (*others, equal))
+    tightest = float((pick if least is None else least).metrics[deciding][0])
+    opened = _cheapest(whole, deciding, (*others, better))
     if opened is None:
         return BudgetGain(budget, tightest, None)
-    limit = float(opened.metrics[budget.metric].max())  # of ties at 12 digits the last
-    found = best_within(whole, (*others, Budget(budget.metric, limit)))
+    limit = float(max(opened.metrics[metric].max() for metric in own))  # of ties at 12 digits the last
+    found = best_within(whole, (*others, *(Budget(metric, limit) for metric in own)))
     return BudgetGain(
         budget, tightest, None if found is None else gain(whole.problem, pick, found, budget.metric, limit)
     )
@@ -116,7 +126,7 @@ def _budget_gain(whole: Enumerated | SettingBySetting, pick: Evaluations, budget
 def _cheapest(whole: Enumerated | SettingBySetting, metric: str, budgets: tuple[Budget, ...]) -> Evaluations | None:
     """Designs within budgets that are least in a metric; one of them where it is a device's figure, the same for all designs on it."""
     if metric in whole.problem.scenario.figures:
-        return whole.lowest(budgets, least=metric)
+        return whole.lowest(budgets, least=metric, margin=False)
     return whole.frontier((built_in(metric),), budgets)
 
 
@@ -125,7 +135,7 @@ def _axis_gains(problem: Problem, pick: Evaluations) -> Iterator[Gain]:
     better = Budget("loss", _loss(pick) * (1.0 - DIFFERENT))
     for axis, value, space in beyond(problem.space):
         further = replace(problem, space=space, queries=())
-        found = best_within(covered(further), (*problem.budgets, better))
+        found = best_within(covered(further), (*with_margin(problem.budgets, pick), better))
         if found is not None:
             yield gain(further, pick, found, axis, value)
 

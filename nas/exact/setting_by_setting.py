@@ -90,11 +90,9 @@ class SettingBySetting:
         )[0]
         return None if found is None else found[frontier_rows(found)]
 
-    def lowest(
-        self, budgets: tuple[Budget, ...], asked: Budget | None = None, least: str = "loss"
-    ) -> Evaluations | None:
-        """Return the pick within budgets and one more, one row: the least of the loss or of another metric, with the usual tie-breaks."""
-        return self.picks([PickRule(asked, budgets, least=least)])[0]
+    def lowest(self, budgets: tuple[Budget, ...], least: str = "loss", *, margin: bool = True) -> Evaluations | None:
+        """Return the pick within budgets, one row: the least of the loss or of another metric, with the usual tie-breaks."""
+        return self.picks([PickRule(None, budgets, least=least, margin=margin)])[0]
 
     def picks(self, rules: Sequence[PickRule]) -> list[Evaluations | None]:
         """The pick by each rule among all architectures, whatever the problem's budgets, found in one pass; each one row.

@@ -259,9 +259,9 @@ class Enumerated:
         self.problem = problem
         self.everything = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)), metrics)
 
-    def lowest(self, budgets: tuple[Budget, ...], least: str = "loss") -> Evaluations | None:
+    def lowest(self, budgets: tuple[Budget, ...], least: str = "loss", *, margin: bool = True) -> Evaluations | None:
         """Return the pick within budgets, one row: the least of the loss or of another metric, with the usual tie-breaks."""
-        row = best_row(replace(self.everything, budgets=budgets), None, of=least)
+        row = best_row(replace(self.everything, budgets=budgets), None, of=least, margin=margin)
         return None if row is None else self.everything[row : row + 1]
 
     def picks(self, rules: Sequence[PickRule]) -> list[Evaluations | None]:

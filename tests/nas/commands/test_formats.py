@@ -157,7 +157,7 @@ def test_what_cannot_be_asked_is_refused_by_name(inside: Callable[..., Any]) -> 
 
 @pytest.mark.slow
 def test_each_format_keeps_its_own_profile_when_a_run_is_read_again(inside: Callable[..., Any]) -> None:
-    board = ("--preset", "device", "--device", "jetson_orin_nano_super_8gb", "--precisions", "fp16,int8,int4")
+    board = ("--preset", "device", "--device", "jetson_orin_nano_super_8gb", "--precisions", "fp16,q8_0,int4")
     ran = inside("run", "--algo", "random", *LINE, *board, "--evaluations", 40, "--out", "run")
     assert ran.code == 0
     assert inside("run", "--config", "run", "--quiet", "--out", "again").code == 0
@@ -165,7 +165,7 @@ def test_each_format_keeps_its_own_profile_when_a_run_is_read_again(inside: Call
     assert inside("run", "--resume", "run", "--evaluations", 50, "--quiet").code == 0
     found = [row for row in rows("run/evaluations.csv") if row["state"] == "ok"]
     by_format = {row["precision"]: index for index, row in enumerate(found)}
-    assert set(by_format) == {"fp16", "int8", "int4"}
+    assert set(by_format) == {"fp16", "q8_0", "int4"}
     for name, index in by_format.items():
         told = json.loads(inside("explain", "run", "--index", index, "--json").out)
         assert told["metrics"]["decode_ms"] == float(found[index]["decode_ms"]), name

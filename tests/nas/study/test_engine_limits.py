@@ -99,7 +99,8 @@ def test_the_board_of_the_first_page_gets_no_expert_alone(inside: Callable[..., 
     assert "left out, as llama.cpp is not known to run it as trained: top-1 routing" in answer.err + answer.out
     answer = inside("run", *flags[:-1], "--no-plots", "--precision", "int8")
     assert answer.code == 2
-    assert "precision: expected a format that llama.cpp is known to run, fp16" in answer.err
+    assert "precision: expected a format that llama.cpp is known to run, fp32" in answer.err
+    assert "got int8" in answer.err
 
 
 def test_what_leaves_nothing_is_refused_by_name(inside: Callable[..., Any]) -> None:
