@@ -18,7 +18,7 @@ const element = (tag, text = '', attributes = {}) => {
 };
 
 // Without a time of the user's own (0) the slider stands in the middle of what the board's designs take.
-const state = {board: document.body.dataset.first, format: 'q4_k_m', workload: 0, time: 0, memory: Infinity}, own = {time: 0, memory: Infinity};
+const state = {board: document.body.dataset.first, format: 'q4_k_m', workload: 0, time: 0, memory: Infinity}, own = {format: 'q4_k_m', time: 0, memory: Infinity};
 let rows, models, here;  // of the case: designs in the order in which they are preferred, published models, the newest first
 
 // Times at the quantile count where they are later than the predicted ones.
@@ -78,7 +78,8 @@ function sliders() {
 }
 
 const limitText = name => name === 'memory' && state.memory === Infinity ? `${figure(here.limit)} GB, all that is free on the board`
-  : state[name] === Infinity ? 'no limit' : `${figure(state[name])} ${units[name]}`;
+  : state[name] === Infinity ? 'no limit'
+  : `${figure(state[name])} ${units[name]}${own[name] && own[name] !== state[name] ? `, as your ${figure(own[name])} ${units[name]} lies beyond what changes anything here` : ''}`;
 
 function command() {
   const [, wanted, written] = shared.workloads[state.workload];
@@ -168,7 +169,7 @@ function curve(points, own) {
       add('text', {x: last, y: HEIGHT - BOTTOM + 20, 'text-anchor': 'middle'}, whole.format(tick));
     }
   add('text', {x: WIDTH, y: HEIGHT - 4, 'text-anchor': 'end'}, timeName());
-  add('text', {x: LEFT + 4, y: 22}, 'loss (nats)');
+  add('text', {x: WIDTH - 8, y: 22, 'text-anchor': 'end'}, 'loss (nats)');
   const path = points.map((row, at) => `${at ? `H${x(row.x)}V` : `M${x(row.x)},`}${y(row.loss)}`).join('') + `H${WIDTH}`;
   add('path', {d: path, fill: 'none', stroke: 'var(--curve)', 'stroke-width': 2});
   if (state.time < Infinity)
@@ -187,8 +188,8 @@ function leastMemory() {
   const memory = limits.memory.find(stop => Number(pick(state.time, stop).own?.loss.toFixed(2)) <= wanted), {own} = pick(state.time, memory ?? 0);
   const [small] = models.filter(row => row.loss <= wanted && row[later()] <= state.time).sort((a, b) => a.m - b.m);
   return [
-    memory === undefined ? `To train: no design has a loss of ${wanted} or less${within}.`
-      : `To train: a loss of ${wanted} or less${within} takes ${figure(own.m)} GB: ${own.size}, loss ${own.loss.toFixed(2)}, ${figure(own.t)} ms.`,
+    memory === undefined ? `To train: no design has ${wanted} or less${within}.`
+      : `To train: ${wanted} or less${within} takes ${figure(own.m)} GB: ${own.size}, loss ${own.loss.toFixed(2)}, ${figure(own.t)} ms.`,
     small ? `To take: ${small.name}, ${small.m.toFixed(2)} GB, loss ${small.loss.toFixed(2)}, ${three.format(small.t)} ms.` : `To take: no published model has such a loss${within}.`,
   ];
 }
@@ -203,11 +204,11 @@ function errors() {
   const add = (name, heads, body) => parts.push(element('h3', name), table(heads, body, name, 2));
   if (!own.length) parts.push(element('p', 'This board: not measured.'));
   if (!alike.length) parts.push(element('p', `Boards of its class (${kind}): not measured.`));
-  add('Error on boards that the fit never saw: how far measured times lie from predicted ones', ['boards', 'of the', 'rows', 'median error', '90 % are under', 'by data sheet', 'by llmfit'], [
+  add(`Error of boards that are left out of the fit: how far measured times lie from predicted ones`, ['boards', 'of the', 'rows', 'median error', '90 % are under', 'by data sheet', 'by llmfit'], [
     ...own.map(row => line('this board', row)),
-    ...alike.map(row => line(`like it (${kind}): ${row.devices}`, row)),
-    ...own.length ? [] : classes.filter(row => row.class === kind && row.device).map(row => line(`like it: ${row.device}`, row)),
-    ...classes.filter(row => row.class === 'all').map(row => line(`all: ${row.devices}`, row)),
+    ...alike.map(row => line(`${row.devices} like it (${kind})`, row)),
+    ...own.length ? [] : classes.filter(row => row.class === kind && row.device).map(row => line(row.device, row)),
+    ...classes.filter(row => row.class === 'all').map(row => line(`all ${row.devices}`, row)),
   ]);
   const profiles = groups.filter(row => row.device.toLowerCase() === state.board);
   if (profiles.length) add('Error with measurements of this board, on rows that were not used', ['engine', 'format', 'batch', 'predicted from', 'first token', 'rows', 'next tokens', 'rows'], profiles.map(row => [
@@ -254,8 +255,9 @@ const option = (value, text) => element('option', text, {value});
 function moved(name) {
   if (name === 'board' || name === 'format' || name === 'workload') {
     state[name] = name === 'workload' ? Number($(name).value) : $(name).value;
+    if (name === 'format') own.format = state.format;
     const {formats} = shared.boards[state.board];
-    if (!formats.includes(state.format)) state.format = formats.includes('q4_k_m') ? 'q4_k_m' : 'int4';
+    state.format = formats.includes(own.format) ? own.format : 'int4';  // the wanted one comes back with the next board that has it
     choose('format', formats.map(format => option(format, ENGINES[format] ? `${format} (${ENGINES[format]})` : format)), state.format);
     open();
     sliders();
@@ -272,7 +274,7 @@ function start() {
     return;
   }
   if (shared.boards[board]?.formats.includes(format) && shared.workloads[workload])
-    Object.assign(state, {board, format, workload: Number(workload)}, Object.assign(own, {time: Number(time) || 0, memory: Number(memory) || Infinity}));
+    Object.assign(state, {board, format, workload: Number(workload)}, Object.assign(own, {format, time: Number(time) || 0, memory: Number(memory) || Infinity}));
   const kinds = new Map();
   for (const [id, {name, class: kind}] of Object.entries(shared.boards)) {
     if (!kinds.has(kind)) kinds.set(kind, element('optgroup', '', {label: kind}));
