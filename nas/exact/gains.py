@@ -25,6 +25,7 @@ from search_spaces.specification import (
     kv_faults,
 )
 
+Whole = Enumerated | SettingBySetting  # exact answers of a space
 DIFFERENT = 1e-11  # relative; less is a tie at 12 digits
 
 
@@ -78,9 +79,7 @@ def with_margin(budgets: Iterable[Budget], pick: Evaluations) -> tuple[Budget, .
     return (*budgets, *safe) if all(pick.metrics[limit.metric][0] <= limit.limit for limit in safe) else (*budgets,)
 
 
-def covered(
-    problem: Problem, rules: tuple[PickRule, ...] = (PickRule(None),), good: IntArray | None = None
-) -> Enumerated | SettingBySetting:
+def covered(problem: Problem, rules: tuple[PickRule, ...] = (PickRule(None),), good: IntArray | None = None) -> Whole:
     """Return exact answers for a space: from evaluating it if that is quicker, else from sums of parts; never calls a user's own metrics.
 
     rules: picks whose metrics will be asked for. good: genotypes from which answers are found sooner. An answer that would take more than a few seconds raises `Exceeded`.
@@ -94,9 +93,7 @@ def covered(
     return SettingBySetting(problem, metrics, most=solution.SECONDS, good=good)
 
 
-def best_within(
-    whole: Enumerated | SettingBySetting, budgets: tuple[Budget, ...], *, margin: bool = False
-) -> Evaluations | None:
+def best_within(whole: Whole, budgets: tuple[Budget, ...], *, margin: bool = False) -> Evaluations | None:
     """Return the pick within budgets, with every metric; `margin`: see `best_row`."""
     found = whole.lowest(budgets, margin=margin)
     return None if found is None else whole.problem.evaluate(found.genotypes)
@@ -106,7 +103,7 @@ def _loss(pick: Evaluations) -> float:
     return float(pick.metrics["loss"][0])
 
 
-def _budget_gain(whole: Enumerated | SettingBySetting, pick: Evaluations, budget: Budget) -> BudgetGain:
+def _budget_gain(whole: Whole, pick: Evaluations, budget: Budget) -> BudgetGain:
     every = with_margin(whole.problem.budgets, pick)
     own = [limit.metric for limit in every if limit.metric in (budget.metric, budget.metric + MARGIN)]
     others, deciding = tuple(limit for limit in every if limit.metric not in own), own[-1]
@@ -118,12 +115,11 @@ def _budget_gain(whole: Enumerated | SettingBySetting, pick: Evaluations, budget
         return BudgetGain(budget, tightest, None)
     limit = float(max(opened.metrics[metric].max() for metric in own))  # of ties at 12 digits the last
     found = best_within(whole, (*others, *(Budget(metric, limit) for metric in own)))
-    return BudgetGain(
-        budget, tightest, None if found is None else gain(whole.problem, pick, found, budget.metric, limit)
-    )
+    relaxed = None if found is None else gain(whole.problem, pick, found, budget.metric, limit)
+    return BudgetGain(budget, tightest, relaxed)
 
 
-def _cheapest(whole: Enumerated | SettingBySetting, metric: str, budgets: tuple[Budget, ...]) -> Evaluations | None:
+def _cheapest(whole: Whole, metric: str, budgets: tuple[Budget, ...]) -> Evaluations | None:
     """Designs within budgets that are least in a metric; one of them where it is a device's figure, the same for all designs on it."""
     if metric in whole.problem.scenario.figures:
         return whole.lowest(budgets, least=metric, margin=False)

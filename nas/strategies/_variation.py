@@ -7,10 +7,11 @@ slow there is the number of numpy's calls, not of genes.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from moocore import pareto_rank
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from nas.problem.evaluations import Evaluations
 from nas.search.archive import KeyIndex, draw_unseen
@@ -53,9 +54,12 @@ class Variation(Bred):
         0.2,
         ge=0,
         le=1,
-        exclude_if=lambda share: not share,
         description=f"While a smaller share is feasible, {FEW} individuals at most are kept, and steps are large",
     )
+
+    @model_serializer(mode="wrap")
+    def _recorded(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in written(self).items() if name != "rare" or value}
 
     def following(self, evaluations: int, designs: int) -> dict[str, float]:
         """The population; steps that are given hold throughout."""
