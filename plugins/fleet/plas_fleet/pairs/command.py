@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from nas.answer.design_words import describe
-from nas.answer.sentences import hardware, law_in_head, workload
+from nas.answer.sentences import hardware, law_in_head
 from nas.answer.sureness import beside_evidence, difference_in_words, witnesses
 from nas.errors import InfeasibleError, UsageError
 from nas.files import yaml_source
@@ -94,7 +94,7 @@ def _head(study: Study, problem: PairProblem) -> Iterator[str]:
     yield hardware(targets, study.config, study.calibration_note)
     limits = ", ".join(map(str, targets.budgets))
     asked = ", ".join(o.name for o in targets.objectives)
-    yield f"Minimise {asked}{'; ' * bool(limits)}{limits}; {workload(study.config)}, vocabulary {targets.vocabulary:,}"
+    yield f"Minimise {asked}{'; ' * bool(limits)}{limits}; {study.config.request_words}, batch {study.config.batch}, vocabulary {targets.vocabulary:,}"
     yield f"Acceptance of a draft's first token{acceptance_in_words(problem)}"
     yield law_in_head(targets.scenario.law)
 

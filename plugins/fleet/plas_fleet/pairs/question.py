@@ -35,7 +35,7 @@ def pair_problem(study: Study, drafts: Study, acceptance: str | None, drafted: s
     free = replace(drafts.problem, objectives=(), budgets=(), queries=(), columns=())
     points = parsed_acceptance(acceptance, free)
     found = PairProblem(study.problem, free, known, AcceptanceOfDrafts(points), parsed_numbers(drafted))
-    refuse_impossible(replace(study.problem, scenario=found.at(found.drafted[0])))
+    refuse_impossible(replace(study.problem, scenario=found.at(found.drafted[0])), ())
     return found
 
 
