@@ -60,7 +60,7 @@ def decoding(problem: PairProblem, target: str, drafts: Evaluations) -> FloatArr
     alone = problem.targets.assess(design)["decode_ms"][0]
     found = []
     for drafted in problem.drafted:
-        shares = Shares.of(drafts, problem.acceptance, drafted)
+        shares = Shares.of(drafts, problem.acceptance, drafted, problem.drafts.scenario.engine_memory[0])
         own = replace(problem.targets, scenario=problem.at(drafted)).assess(design)["decode_ms"][0]
         found.append((shares.steps * own + shares.decode_ms) / alone)
     return np.min(found, axis=0)

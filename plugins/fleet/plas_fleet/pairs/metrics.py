@@ -48,13 +48,16 @@ class Shares:
     resident_gb: FloatArray
 
     @staticmethod
-    def of(drafts: Evaluations, acceptance: AcceptanceOfDrafts, drafted: int) -> "Shares":
-        """Those of drafts that draft so many tokens: 1 / (1 + accepted) steps a token, n of the draft's passes each."""
+    def of(drafts: Evaluations, acceptance: AcceptanceOfDrafts, drafted: int, engine_gb: float) -> "Shares":
+        """Those of drafts that draft so many tokens: 1 / (1 + accepted) steps a token, n of the draft's passes each.
+
+        engine_gb: what the engine holds of its own, GB, which both are priced with and a pair has once.
+        """
         found = drafts.metrics
         first = acceptance.first(found["perplexity"])
         steps = 1.0 / (1.0 + accepted_of(first, drafted))
         decode = steps * (drafted * found["decode_ms"])
-        return Shares(first, steps, found["prefill_ms"], decode, found["memory_gb"], found["resident_gb"])
+        return Shares(first, steps, found["prefill_ms"], decode, found["memory_gb"], found["resident_gb"] - engine_gb)
 
     @staticmethod
     def none(n: int) -> "Shares":

@@ -167,7 +167,7 @@ def _product(problem: PairProblem, drafted: int) -> Product | None:
     drafts = _solved(problem.drafts, of_drafts, limits_of_drafts(budgets, drafted, most, scenario))
     if len(drafts) == 0:
         return None
-    shares = Shares.of(drafts, problem.acceptance, drafted)
+    shares = Shares.of(drafts, problem.acceptance, drafted, problem.drafts.scenario.engine_memory[0])
     kept = non_dominated(shares.values(of_drafts)) if of_drafts else np.zeros(1, dtype=np.int64)
     drafts, shares = drafts[kept], shares[kept]
     limits = limits_of_targets(budgets, shares, scenario)
