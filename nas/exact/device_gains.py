@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nas.exact.gains import DIFFERENT, Gain, best_within, covered, gain, with_margin
+from nas.exact.gains import DIFFERENT, Gain, best_within, covered, gain, margins_of
 from nas.exact.setting_by_setting import SettingBySetting
 from nas.exact.solution import Enumerated
 from nas.problem.evaluations import Evaluations
@@ -103,7 +103,7 @@ def _gain_of(
     more = with_more(problem, resource, 1.0 + step)
     better = Budget("loss", float(pick.metrics["loss"][0]) * (1.0 - DIFFERENT))
     whole = covered(more)
-    found = best_within(whole, (*more.budgets, *with_margin(problem.budgets, pick)[len(problem.budgets) :], better))
+    found = best_within(whole, (*more.budgets, *margins_of(pick), better))
     by_range = _by_range(before, _lowest_within(whole, more, factors))
     if found is None:
         return DeviceGain(resource, step, None, None, by_range, None)

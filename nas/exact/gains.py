@@ -1,6 +1,6 @@
 """Gains of relaxing a budget or of one step beyond an axis, and budgets that can be tightened for free."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from nas.exact.setting_by_setting import SettingBySetting
 from nas.exact.solution import Enumerated
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, built_in
-from nas.problem.picks import MARGIN, PickRule, kept
+from nas.problem.picks import MARGIN, PickRule
 from nas.problem.problem import Problem
 from search_spaces.arrays import IntArray
 from search_spaces.space import SearchSpace
@@ -73,10 +73,9 @@ def gains(problem: Problem) -> Gains | None:
     return Gains(pick, tuple(_budget_gain(whole, pick, b) for b in problem.limits), tuple(_axis_gains(problem, pick)))
 
 
-def with_margin(budgets: Iterable[Budget], pick: Evaluations) -> tuple[Budget, ...]:
-    """Return the budgets, and those on times at the quantile that picks keep too where the pick keeps all of them."""
-    safe = kept(budgets, pick.metrics)
-    return (*budgets, *safe) if all(pick.metrics[limit.metric][0] <= limit.limit for limit in safe) else (*budgets,)
+def margins_of(pick: Evaluations) -> tuple[Budget, ...]:
+    """Return its budgets on times at the quantile that picks keep, where the pick keeps all of them."""
+    return PickRule(None).as_answered(pick).within
 
 
 def covered(problem: Problem, rules: tuple[PickRule, ...] = (PickRule(None),), good: IntArray | None = None) -> Whole:
@@ -104,7 +103,7 @@ def _loss(pick: Evaluations) -> float:
 
 
 def _budget_gain(whole: Whole, pick: Evaluations, budget: Budget) -> BudgetGain:
-    every = with_margin(whole.problem.budgets, pick)
+    every = (*whole.problem.budgets, *margins_of(pick))
     own = [limit.metric for limit in every if limit.metric in (budget.metric, budget.metric + MARGIN)]
     others, deciding = tuple(limit for limit in every if limit.metric not in own), own[-1]
     equal, better = (Budget("loss", _loss(pick) * (1.0 + sign * DIFFERENT)) for sign in (1, -1))
@@ -131,7 +130,7 @@ def _axis_gains(problem: Problem, pick: Evaluations) -> Iterator[Gain]:
     better = Budget("loss", _loss(pick) * (1.0 - DIFFERENT))
     for axis, value, space in beyond(problem.space):
         further = replace(problem, space=space, queries=())
-        found = best_within(covered(further), (*with_margin(problem.budgets, pick), better))
+        found = best_within(covered(further), (*problem.budgets, *margins_of(pick), better))
         if found is not None:
             yield gain(further, pick, found, axis, value)
 

@@ -266,16 +266,15 @@ def details(problem: Problem, genotypes: IntArray) -> dict[str, Any]:
         "steps": _steps(problem, genotypes),
         "interval": interval(law, architectures),
         "extrapolates": column(law.extrapolates(architectures)),
-        "ranges": _ranges(problem, genotypes),
+        "ranges": _ranges(problem, architectures),
     }
 
 
-def _ranges(problem: Problem, genotypes: IntArray) -> list[str]:
+def _ranges(problem: Problem, architectures: Architectures) -> list[str]:
     """Where measured times of each design lie, in words; "" where nothing says."""
-    designs = [problem.architectures(row[np.newaxis]) for row in genotypes]
-    figures = [{name: float(values[0]) for name, values in problem.metrics(d, TIMES)[0].items()} for d in designs]
-    shown = times_of(problem)[:1]
-    return [ranges_of_what(problem.pricing(d), d, m, shown) for d, m in zip(designs, figures, strict=True)]
+    shown, times = times_of(problem)[:1], problem.metrics(architectures, TIMES)[0]
+    rows = [(architectures[[i]], {name: float(times[name][i]) for name in TIMES}) for i in range(len(architectures))]
+    return [ranges_of_what(problem.pricing(design), design, own, shown) for design, own in rows]
 
 
 def _named(columns: dict[str, Any]) -> dict[str, Any]:

@@ -268,10 +268,9 @@ def problem_of(asked: ReadStudy) -> Posed:
         columns=columns,
     )
     refuse_unclaimed(problem)
-    unmargined = replace(
-        problem, columns=tuple(name for name in columns if not name.endswith(MARGIN))
-    )  # answers speak of margins
-    return with_margins(problem, limited), [*of_rates, *on_rates, *about_quantiles(unmargined)], note
+    stated = tuple(name for name in columns if not name.endswith(MARGIN))  # of margins the answer itself speaks
+    limits = [*of_rates, *on_rates, *about_quantiles(replace(problem, columns=stated))]
+    return with_margins(problem, limited), limits, note
 
 
 def _reader(asked: ReadStudy, conditions: Conditions) -> Scenario | None:

@@ -18,7 +18,7 @@ const element = (tag, text = '', attributes = {}) => {
 };
 
 // Without a time of the user's own (0) the slider stands in the middle of what the board's designs take.
-const state = {board: document.body.dataset.first, format: 'q4_k_m', workload: 0, time: 0, memory: Infinity}, own = {format: 'q4_k_m', time: 0, memory: Infinity};
+const state = {board: document.body.dataset.first, format: 'q4_k_m', workload: 0, time: 0, memory: Infinity}, wishes = {format: 'q4_k_m', time: 0, memory: Infinity};
 let rows, models, here;  // of the case: designs in the order in which they are preferred, published models, the newest first
 
 // Times at the quantile count where they are later than the predicted ones.
@@ -69,7 +69,7 @@ function sliders() {
   limits.time = [...stops(rows.flatMap(row => here.safe ? [row.t, row.safe] : [row.t])), Infinity];
   limits.memory = [...stops(rows.map(row => row.m)).filter(stop => stop < here.limit), Infinity];
   for (const name of ['time', 'memory']) {
-    const slider = $(name), wanted = own[name] || limits.time[Math.floor(limits.time.length / 2)];
+    const slider = $(name), wanted = wishes[name] || limits.time[Math.floor(limits.time.length / 2)];
     slider.max = limits[name].length - 1;
     slider.value = limits[name].findLastIndex(stop => stop <= wanted);
     if (slider.value < 0) slider.value = 0;
@@ -79,7 +79,7 @@ function sliders() {
 
 const limitText = name => name === 'memory' && state.memory === Infinity ? `${figure(here.limit)} GB, all that is free on the board`
   : state[name] === Infinity ? 'no limit'
-  : `${figure(state[name])} ${units[name]}${own[name] && own[name] !== state[name] ? `, as your ${figure(own[name])} ${units[name]} lies beyond what changes anything here` : ''}`;
+  : `${figure(state[name])} ${units[name]}${wishes[name] && wishes[name] !== state[name] ? `, as your ${figure(wishes[name])} ${units[name]} lies beyond what changes anything here` : ''}`;
 
 function command() {
   const [, wanted, written] = shared.workloads[state.workload];
@@ -204,7 +204,7 @@ function errors() {
   const add = (name, heads, body) => parts.push(element('h3', name), table(heads, body, name, 2));
   if (!own.length) parts.push(element('p', 'This board: not measured.'));
   if (!alike.length) parts.push(element('p', `Boards of its class (${kind}): not measured.`));
-  add(`Error of boards that are left out of the fit: how far measured times lie from predicted ones`, ['boards', 'of the', 'rows', 'median error', '90 % are under', 'by data sheet', 'by llmfit'], [
+  add('Error of boards that are left out of the fit: how far measured times lie from predicted ones', ['boards', 'of the', 'rows', 'median error', '90 % are under', 'by data sheet', 'by llmfit'], [
     ...own.map(row => line('this board', row)),
     ...alike.map(row => line(`${row.devices} like it (${kind})`, row)),
     ...own.length ? [] : classes.filter(row => row.class === kind && row.device).map(row => line(row.device, row)),
@@ -242,7 +242,7 @@ function show() {
     : element('p', 'No published model is known to fit these limits.'));
   if (!lossTyped && answer.own) $('loss').value = (answer.own.loss + 0.05).toFixed(2);
   $('least').replaceChildren(...(rows.length ? leastMemory() : []).map(text => element('p', text)));
-  history.replaceState(null, '', '#' + [state.board, state.format, state.workload, own.time, own.memory].join('/'));
+  history.replaceState(null, '', '#' + [state.board, state.format, state.workload, wishes.time, wishes.memory].join('/'));
 }
 
 const choose = (id, choices, value) => {
@@ -255,15 +255,15 @@ const option = (value, text) => element('option', text, {value});
 function moved(name) {
   if (name === 'board' || name === 'format' || name === 'workload') {
     state[name] = name === 'workload' ? Number($(name).value) : $(name).value;
-    if (name === 'format') own.format = state.format;
+    if (name === 'format') wishes.format = state.format;
     const {formats} = shared.boards[state.board];
-    state.format = formats.includes(own.format) ? own.format : 'int4';  // the wanted one comes back with the next board that has it
+    state.format = formats.includes(wishes.format) ? wishes.format : 'int4';  // the wanted one comes back with the next board that has it
     choose('format', formats.map(format => option(format, ENGINES[format] ? `${format} (${ENGINES[format]})` : format)), state.format);
     open();
     sliders();
     if (name !== 'workload') $('errors').replaceChildren(...errors());
   } else if (name === 'loss') lossTyped = true;
-  else state[name] = own[name] = limits[name][$(name).value];
+  else state[name] = wishes[name] = limits[name][$(name).value];
   show();
 }
 
@@ -274,7 +274,7 @@ function start() {
     return;
   }
   if (shared.boards[board]?.formats.includes(format) && shared.workloads[workload])
-    Object.assign(state, {board, format, workload: Number(workload)}, Object.assign(own, {format, time: Number(time) || 0, memory: Number(memory) || Infinity}));
+    Object.assign(state, {board, format, workload: Number(workload)}, Object.assign(wishes, {format, time: Number(time) || 0, memory: Number(memory) || Infinity}));
   const kinds = new Map();
   for (const [id, {name, class: kind}] of Object.entries(shared.boards)) {
     if (!kinds.has(kind)) kinds.set(kind, element('optgroup', '', {label: kind}));

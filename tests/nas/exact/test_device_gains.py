@@ -8,7 +8,7 @@ import pytest
 
 import nas
 from nas.exact.device_gains import STEP, device_gains, tokens_for, with_more
-from nas.exact.gains import gains, with_margin
+from nas.exact.gains import gains, margins_of
 from nas.problem.objective import Budget
 from nas.problem.picks import allowed
 from nas.problem.problem import Problem
@@ -47,7 +47,7 @@ def test_gains_are_differences_of_answers_solved_again(keys: dict[str, Any]) -> 
     study = nas.load_study(**{"preset": "paper", **keys}, device=SLOW)
     problem, found = study.problem, gains(study.problem)
     assert found is not None
-    limits = with_margin(problem.budgets, found.pick)[len(problem.budgets) :]
+    limits = margins_of(found.pick)
     assert bool(limits) == (keys["budgets"].keys() == {"total_ms"} and keys.get("preset") == "device")
     for gained in device_gains(problem, found.pick):
         budgets = {**keys["budgets"]}

@@ -17,7 +17,9 @@ from tests.nas.pages.geometry import settled, shown_at
 pytestmark = pytest.mark.slow
 
 MEANINGS: dict[str, str] = json.loads(files("nas.pages").joinpath("assets", "glossary.json").read_text("utf-8"))
-LETTERS = r"\b(?:[ldEK](?= \d)|gqa|[a-z]+_[a-z_]+)\b(?!@)|IGD\+|hypervolume(?: gap)?|\bprefill\b|\bdecode\b|\bresident\b"
+LETTERS = (
+    r"\b(?:[ldEK](?= \d)|gqa|[a-z]+_[a-z_]+)\b(?!@)|IGD\+|hypervolume(?: gap)?|\bprefill\b|\bdecode\b|\bresident\b"
+)
 FIRST = "const first = [document.querySelector('header'), document.querySelector('main > section')];"
 
 
