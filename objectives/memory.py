@@ -7,6 +7,7 @@ import numpy as np
 
 from objectives.counts import ParameterGroups, count
 from objectives.dimensions import Dimensions, kv_cache_bytes
+from objectives.engines import engine_of
 from objectives.layer_kinds import STATE_BYTES
 from objectives.parts import PartAssessment
 from objectives.precision import Precision
@@ -107,7 +108,8 @@ def host_bytes(x: Dimensions, g: ParameterGroups, scenario: Scenario) -> FloatAr
 
     Source: ggml-org/llama.cpp src/llama-model.cpp, input layers on the CPU.
     """
-    if not scenario.tables_on_host:
+    discrete = scenario.device.chip in ("gpu", "server_gpu")
+    if not (discrete and engine_of(scenario.engine) == "llama.cpp"):
         return np.zeros(len(x.architectures))
     apart = scenario.bytes_of_embedding(x.architectures.tied, x.width)
     return np.where(x.architectures.tied, 0.0, g.embedding * 0.5 * apart) + g.tables * scenario.precision.bytes_of(

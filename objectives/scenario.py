@@ -9,7 +9,6 @@ import numpy as np
 
 from objectives.device import Calibration, Device, Energy, Kind, Peak, Phase, SlowMemory, Sustained
 from objectives.device_columns import Figure
-from objectives.engines import engine_of
 from objectives.loss_law.law import Law
 from objectives.precision import PRECISIONS, Precision
 from objectives.serving import Serving
@@ -104,11 +103,6 @@ class Scenario:
     def figures(self) -> Mapping[str, Figure]:
         """Figures of the device that are metrics by their names."""
         return self.device.columns
-
-    @property
-    def tables_on_host(self) -> bool:
-        """True if tables that a token takes one row of lie in the host's memory, not in the device's."""
-        return self.device.chip in ("gpu", "server_gpu") and engine_of(self.engine) == "llama.cpp"
 
     @property
     def engine_memory(self) -> tuple[float, float]:
@@ -358,11 +352,6 @@ class Scenario:
     def by_format(self) -> dict[str, "Scenario"]:
         """The scenario of each precision that designs may have, by name; this one alone if there is no choice."""
         return {scenario.precision.name: scenario for scenario in self.formats or (self,)}
-
-    @property
-    def format_names(self) -> str:
-        """Names of all precisions that designs may have."""
-        return ", ".join(self.by_format)
 
     def coefficients(self) -> Energy:
         """The coefficients of a request's energy.

@@ -1,7 +1,7 @@
 """Errors of using a profile beyond its measurements: another batch, length, format, or experts; learnt from published rows."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -45,11 +45,6 @@ class Ratios:
     rows: int
     deciles: tuple[float, ...]
 
-    @property
-    def ends(self) -> Range:
-        """The least and the largest ratio."""
-        return self.deciles[0], self.deciles[-1]
-
     def at(self, share: Fraction) -> float:
         """Return the bound of a further row with probability `share`: the quantile share · (rows + 1)/rows, at most the largest."""
         level = min(1.0, float(share * (self.rows + 1) / self.rows))
@@ -65,6 +60,15 @@ class Step:
 
     seen: Mapping[Phase, Ratios]
     times: float = 1.0
+
+    def beyond(self, text: str, ratio: float = 1.0, phases: Sequence[Phase] = ()) -> "Transfer":
+        """Return the transfer by a ratio of the batch or of lengths: what of its phases was seen, behind a text."""
+        seen = {phase: self.seen[phase] for phase in phases or self.seen}
+        ranges = {phase: f"{r.deciles[0]:.2g} to {r.deciles[-1]:.2g}" for phase, r in seen.items()}
+        first, *others = ranges
+        took = [f"{first} took {ranges[first]} times what is predicted", *(f"{p} {ranges[p]}" for p in others)]
+        power = 1.0 if self.times == 1.0 else abs(math.log(ratio)) / math.log(self.times)
+        return Transfer(f"{text} {', '.join(took)}", {phase: Widening(seen[phase], power) for phase in seen})
 
 
 @dataclass(frozen=True)
@@ -166,10 +170,17 @@ class Transfer:
 
 def extrapolations(profile: Calibration, asked: Conditions) -> list[Transfer]:
     """Return every way in which the conditions lie outside of the profile's measurements."""
+    base, served = base_of(asked.precision), _serving(asked)
+    if asked.layers and not profile.layers and (profile.typical or profile.prompts or profile.contexts):
+        text = "measured without layers of linear attention, convolution or a shared cache: with them"
+        served.insert(0, LAYERS.beyond(text))
     if profile.typical:
         to_depth = profile.model_copy(update={"prompts": (1, DEEP), "contexts": (1, DEEP)})
-        of_class = [*_on_processors(profile, asked), *_batch(profile, asked), *_lengths(to_depth, asked)]
-        return [*_engine(profile, asked), *of_class, *_layers(profile, asked), *_serving(asked)]
+        unpacked = [FORMATS.beyond(f"{base} was not measured on processors: of other formats")]
+        on_processors = unpacked if profile.typical == "cpu" and base not in ON_PROCESSORS else []
+        return [*_engine(profile, asked), *on_processors, *_batch(profile, asked), *_lengths(to_depth, asked), *served]
+    if asked.experts and profile.experts is False:
+        served.insert(0, EXPERTS.beyond("measured without experts: with them"))
     return [
         *_engine(profile, asked),
         *_unmeasured_phase(profile),
@@ -177,9 +188,7 @@ def extrapolations(profile: Calibration, asked: Conditions) -> list[Transfer]:
         *_variation(asked),
         *_batch(profile, asked),
         *_lengths(profile, asked),
-        *_experts(profile, asked),
-        *_layers(profile, asked),
-        *_serving(asked),
+        *served,
     ]
 
 
@@ -228,7 +237,7 @@ def _engine(profile: Calibration, asked: Conditions) -> list[Transfer]:
     if not profile.engine:
         return [Transfer(text, {})]
     step = ENGINES_OF_NPUS if "npu" in (profile.typical, profile.borrowed) else ENGINES
-    return [Transfer(f"{text}: of another engine {_missed(step)}", _widened(step, 1.0))]
+    return [step.beyond(f"{text}: of another engine")]
 
 
 def article(precision: str) -> str:
@@ -258,7 +267,7 @@ def _format(profile: Calibration, asked: Conditions) -> list[Transfer]:
     text = f"efficiencies transferred from {article(profile.format or profile.precision)} measurement"
     if {profile.precision, computing_as(asked)} != MEASURED_FORMATS:
         return [Transfer(f"{text}, of which no data says how far off it is", {})]
-    return [Transfer(f"{text}: {_missed(FORMATS)}", _widened(FORMATS, 1.0))]
+    return [FORMATS.beyond(f"{text}:")]
 
 
 def _variation(asked: Conditions) -> list[Transfer]:
@@ -277,9 +286,9 @@ def _batch(profile: Calibration, asked: Conditions) -> list[Transfer]:
     step = BATCH_UP if ratio > 1 else BATCH_DOWN
     text = (
         f"measured at batch {profile.batch}, and prefill at batch {asked.batch} cannot be known from it: "
-        f"{'at 8 times the batch' if ratio > 1 else 'at an eighth of the batch'} {_missed(step)}"
+        f"{'at 8 times the batch' if ratio > 1 else 'at an eighth of the batch'}"
     )
-    return [Transfer(text, _widened(step, ratio))]
+    return [step.beyond(text, ratio)]
 
 
 def _lengths(profile: Calibration, asked: Conditions) -> list[Transfer]:
@@ -298,35 +307,10 @@ def _lengths(profile: Calibration, asked: Conditions) -> list[Transfer]:
         least, most = (f"{n:,}" for n in measured)
         text = (
             f"{what} of {length:,} tokens are {way} than the measured {least if least == most else f'{least} to {most}'}: "
-            f"where they were {step.times:.0f} times {way}, {_missed(step, phase)}"
+            f"where they were {step.times:.0f} times {way},"
         )
-        found.append(Transfer(text, {phase: _widened(step, ratio)[phase]}))
+        found.append(step.beyond(text, ratio, [phase]))
     return found
-
-
-def _experts(profile: Calibration, asked: Conditions) -> list[Transfer]:
-    if not asked.experts or profile.experts is not False:
-        return []
-    return [Transfer(f"measured without experts: with them {_missed(EXPERTS)}", _widened(EXPERTS, 1.0))]
-
-
-def _layers(profile: Calibration, asked: Conditions) -> list[Transfer]:
-    """Layers of linear attention, convolution or a shared cache, which the rows had none of."""
-    told = profile.typical or profile.prompts or profile.contexts
-    if not asked.layers or profile.layers or not told:
-        return []
-    text = "measured without layers of linear attention, convolution or a shared cache: with them"
-    return [Transfer(f"{text} {_missed(LAYERS)}", _widened(LAYERS, 1.0))]
-
-
-def _on_processors(profile: Calibration, asked: Conditions) -> list[Transfer]:
-    """A format whose unpacking no row of a processor has."""
-    base = base_of(asked.precision)
-    if profile.typical != "cpu" or base in ON_PROCESSORS:
-        return []
-    return [
-        Transfer(f"{base} was not measured on processors: of other formats {_missed(FORMATS)}", _widened(FORMATS, 1.0))
-    ]
 
 
 def _serving(asked: Conditions) -> list[Transfer]:
@@ -334,30 +318,10 @@ def _serving(asked: Conditions) -> list[Transfer]:
     found = []
     if asked.drafting:
         step = DRAFTING_EXPERTS if asked.experts else DRAFTING
-        found.append(Transfer(f"with tokens drafted ahead {_missed(step, 'decode')}", _widened(step, 1.0)))
+        found.append(step.beyond("with tokens drafted ahead"))
     if asked.drafting and not asked.acceptance_stated:
-        text = f"the acceptance is of public rows: with theirs {_missed(ACCEPTANCE, 'decode')}"
-        found.append(Transfer(text, _widened(ACCEPTANCE, 1.0)))
+        found.append(ACCEPTANCE.beyond("the acceptance is of public rows: with theirs"))
     if asked.slow:
         step = SLOW if asked.slow_stated else SLOW_TYPICAL
-        found.append(Transfer(f"with experts in slow memory {_missed(step, 'decode')}", _widened(step, 1.0)))
+        found.append(step.beyond("with experts in slow memory"))
     return found
-
-
-def _missed(step: Step, *phases: Phase) -> str:
-    """`prefill took 1.1 to 4.2 times what is predicted, decode 0.92 to 2.7`."""
-    first, *others = phases or ("prefill", "decode")
-    ratios = "{} {:.2g} to {:.2g}".format
-    low, high = step.seen[first].ends
-    return ", ".join(
-        [
-            f"{first} took {low:.2g} to {high:.2g} times what is predicted",
-            *(ratios(p, *step.seen[p].ends) for p in others),
-        ]
-    )
-
-
-def _widened(step: Step, ratio: float) -> dict[Phase, Widening]:
-    """The ratios by phase, to the power ln(ratio) / ln(times)."""
-    power = 1.0 if step.times == 1.0 else abs(math.log(ratio)) / math.log(step.times)
-    return {phase: Widening(ratios, power) for phase, ratios in step.seen.items()}

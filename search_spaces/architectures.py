@@ -94,16 +94,13 @@ class Architectures:
         if isinstance(rows, slice) and rows.indices(len(self)) == (0, len(self), 1):
             return self
         count = len(self.depth[rows])
-        return type(self)(**{name: _rows(column, rows, count) for name, column in self._stored().items()})
+        return type(self)(**{name: _rows(column, rows, count) for name, column in vars(self).items()})
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as one table, with the texts that it has numbers of: a task for a worker is small and soon made."""
         numbers = [np.unique(getattr(self, name)) for name in TEXTS if any_of(getattr(self, name))]
         texts = names_of(np.concatenate(numbers)).tolist() if numbers else []
-        return _from_table, (np.array(list(self._stored().values()), dtype=np.int64), texts)
-
-    def _stored(self) -> dict[str, AnyArray]:
-        return dict(vars(self))
+        return _from_table, (np.array(list(vars(self).values()), dtype=np.int64), texts)
 
     @property
     def query_dim(self) -> IntArray:
@@ -165,7 +162,7 @@ class Architectures:
         if not any(_differs(getattr(self, name), value) for name, value in values.items()):
             return self
         changed = {name: constant(value, len(self), dtype_of(name)) for name, value in values.items()}
-        return type(self)(**(self._stored() | changed))
+        return type(self)(**(vars(self) | changed))
 
     def with_tokens(self, tokens: int) -> Self:
         """Return the same architectures with so many training tokens (0: the scenario's number).
@@ -242,7 +239,7 @@ class Architectures:
         Args:
             parts: architectures, (n_i,) each; the result has Σ n_i rows.
         """
-        stored = [part._stored() for part in parts]
+        stored = [vars(part) for part in parts]
         joined: dict[str, Any] = {f.name: frozen(np.concatenate([p[f.name] for p in stored])) for f in fields(cls)}
         return cls(**joined)
 

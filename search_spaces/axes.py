@@ -78,7 +78,7 @@ class Axes:
     @property
     def formats(self) -> list[str]:
         """Every precision that designs may have, in gene order; "" (the study's own) if precision is no axis."""
-        return self.specification.formats
+        return self.specification.axes.precision or [""]
 
     @property
     def free_heads(self) -> bool:
@@ -191,12 +191,10 @@ class Axes:
     @cached_property
     def kv_values(self) -> IntArray:
         """n_kv for each (number of `heads`, KV gene), valid or not; the symbol n_heads stands for that number."""
-        columns = [self.heads if kv == "n_heads" else np.full(len(self.heads), kv) for kv in self._kv_axis]
+        columns = [
+            self.heads if kv == "n_heads" else np.full(len(self.heads), kv) for kv in self.specification.kv_axis()
+        ]
         return frozen(np.stack(columns, axis=1).astype(np.int64))
-
-    @cached_property
-    def _kv_axis(self) -> list[int | str]:
-        return self.specification.kv_axis()
 
     @cached_property
     def top_k_gene(self) -> DependentGene:
@@ -217,7 +215,7 @@ class Axes:
     def kv_gene(self) -> DependentGene:
         """The KV heads that each number of `heads` allows."""
         values, heads = self.kv_values, self.heads[:, None]
-        symbol = np.array([kv == "n_heads" for kv in self._kv_axis])
+        symbol = np.array([kv == "n_heads" for kv in self.specification.kv_axis()])
         listed = values[:, ~symbol]
         mask = (heads % values == 0) & (values <= heads)
         mask &= ~(symbol[None, :] & (listed == heads).any(axis=1)[:, None])

@@ -101,7 +101,10 @@ class Mixes:
             "conv_kernel": taps * (others > 0),
         }
         owned = (full_shared < full) & ((local_shared == 0) | (local_shared < local)) & (MOST_SHARED * sharing <= depth)
-        valid = owned & (full >= least_full(depth, conditions)) & (window >= (local > 0) * (conditions.min_window or 0))
+        least = np.maximum(
+            depth // conditions.full_layer_every if conditions.full_layer_every else 0, conditions.min_full_layers or 0
+        )
+        valid = owned & (full >= least) & (window >= (local > 0) * (conditions.min_window or 0))
         if conditions.max_kv_shared is not None:
             valid &= full_shared + local_shared <= conditions.max_kv_shared
         return cls({name: frozen(table) for name, table in columns.items()}, frozen(_first(valid, columns)))
@@ -158,13 +161,6 @@ def _one_in_words(full: int, local: int, window: int, linear: int, family: str, 
     others = ((local, f"within {window:,}"), (linear, family), (conv, "of convolution"))
     kinds = " + ".join(f"{count} {kind}" for count, kind in ((full, "full"), *others) if count)
     return (kinds if local or linear or conv else "full") + (f", {shared} share KV" if shared else "")
-
-
-def least_full(depth: IntArray, conditions: Conditions) -> IntArray:
-    """Return the least number of full-attention layers at each depth."""
-    every = conditions.full_layer_every
-    share = depth // every if every else np.zeros_like(depth)
-    return np.maximum(share, conditions.min_full_layers or 0)
 
 
 def _first(valid: BoolArray, columns: Mapping[str, IntArray]) -> BoolArray:

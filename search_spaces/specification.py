@@ -29,18 +29,6 @@ class Heads:
     values: IntArray
     valid: BoolArray
 
-    @classmethod
-    def from_axes(
-        cls, widths: Sequence[int], head_dims: Sequence[int], n_heads: Sequence[int] | None, ratios: tuple[float, float]
-    ) -> "Heads":
-        """Return all heads; `ratios` are the least and the largest d_q / d for an axis of n_heads."""
-        width, size = np.array(widths, dtype=np.int64)[:, None, None], np.array(head_dims, dtype=np.int64)[:, None]
-        if n_heads is None:
-            return cls(width // size, width % size == 0)
-        values = np.broadcast_to(np.array(n_heads, dtype=np.int64), (len(widths), len(head_dims), len(n_heads)))
-        queries, (least, most) = values * size, ratios
-        return cls(values, (queries >= least * (1 - ROUNDING) * width) & (queries <= most * (1 + ROUNDING) * width))
-
     @cached_property
     def used(self) -> IntArray:
         """Return every number of heads that some width has, ascending."""
@@ -107,11 +95,6 @@ class SpaceSpecification(BaseModel):
         return {name: [code(name, v) for v in values] for name, values in given.items() if values is not None}
 
     @property
-    def formats(self) -> list[str]:
-        """Every precision that designs may have; "" (the study's own) if it is no axis."""
-        return self.axes.precision or [""]
-
-    @property
     def head_dims(self) -> list[int]:
         """Every size of a head, ascending."""
         return self.axes.head_dim or [self.head_dim or 64]
@@ -127,8 +110,14 @@ class SpaceSpecification(BaseModel):
 
     def possible_heads(self) -> Heads:
         """The (width, head_dim, n_heads) that axes and conditions allow, before KV heads are considered."""
+        width, size = np.array(self.axes.width)[:, None, None], np.array(self.head_dims)[:, None]
+        if self.axes.n_heads is None:
+            return Heads(width // size, width % size == 0)
+        values = np.broadcast_to(np.array(self.axes.n_heads), (len(width), len(size), len(self.axes.n_heads)))
         least, most = self.conditions.min_query_ratio or 0.0, self.conditions.max_query_ratio or math.inf
-        return Heads.from_axes(self.axes.width, self.head_dims, self.axes.n_heads, (least, most))
+        queries = values * size
+        valid = (queries >= least * (1 - ROUNDING) * width) & (queries <= most * (1 + ROUNDING) * width)
+        return Heads(values, valid)
 
     def heads(self) -> Heads:
         """The (width, head_dim, n_heads) of the space: those with a valid number of KV heads."""

@@ -79,8 +79,8 @@ def changes_of(study: Study, pick: Evaluations, found: Evaluations, *, solved: b
     try:
         lowest = _over_the_space(problem, found[found.ok].genotypes) if whole else _among(problem, found)
         least = pick if solved else lowest(problem)
-        within = pick if least is None or _loss(pick) < _loss(least) else least
-        before = _loss(within)
+        within = pick if least is None or pick.first["loss"] < least.first["loss"] else least
+        before = within.first["loss"]
         tried = [*_budgets(problem, within, lowest, found), *_others(study, problem, within, lowest, found)]
         binding = tuple(budget for budget in problem.limits if _binds(problem, budget, before, lowest, tried))
     except (Exceeded, UsageError):
@@ -215,13 +215,9 @@ def _lacks(problem: Problem, row: Evaluations) -> str:
 
 def _change(variant: Problem, kind: str, name: str, at: float | str, pick: Evaluations, found: Evaluations) -> Change:
     """The change with what it buys."""
-    loss, before = _loss(found), _loss(pick)
+    loss, before = found.first["loss"], pick.first["loss"]
     outside = bool(variant.scenario.law.extrapolates(variant.architectures(found.genotypes))[0])
     return Change(kind, name, at, loss, max(before - loss, 0.0), outside)
-
-
-def _loss(row: Evaluations) -> float:
-    return float(row.metrics["loss"][0])
 
 
 def _binds(problem: Problem, budget: Budget, before: float, lowest: Lowest, tried: Sequence[Change]) -> bool:

@@ -65,7 +65,7 @@ def frontier_figure(outcome: Outcome) -> Figure:
     ax.set_xlabel(_with_unit(problem, across))
     ax.set_ylabel(_with_unit(problem, up))
     device = plain(devices_in_words(problem) if scenario.devices else scenario.device.name)
-    of_study = f"{scenario.format_names}, {outcome.study.config.request_words}, {problem.space.name} space"
+    of_study = f"{', '.join(scenario.by_format)}, {outcome.study.config.request_words}, {problem.space.name} space"
     headed(figure, ax, f"{device}, {of_study}")
     low, high = ax.get_ylim()
     ax.set_ylim(low - 0.09 * (high - low), high)

@@ -355,7 +355,7 @@ class Study:
         names = " and ".join(o.name for o in self.problem.objectives)
         return (
             f"Study of {space.size:,} architectures ({space.name} space) on {devices_in_words(self.problem)}, "
-            f"{scenario.format_names}: {names} within {within(self.problem.budgets)}"
+            f"{', '.join(scenario.by_format)}: {names} within {within(self.problem.budgets)}"
         )
 
     def _repr_html_(self) -> str:

@@ -80,11 +80,6 @@ class MoreActive:
         return np.asarray(np.isfinite(self.more - self.own[:, None]).any(axis=1))
 
     @property
-    def no_lower(self) -> BoolArray:
-        """Which designs are given no lower loss with 2K or with 4K, at 12 digits."""
-        return np.asarray(self.not_lowered.any(axis=1))
-
-    @property
     def not_lowered(self) -> BoolArray:
         """By which factor of K the loss is not lowered, (n, 2)."""
         found: BoolArray = rounded(self.more) >= rounded(self.own)[:, None]
@@ -109,7 +104,7 @@ def more_active(law: Law, architectures: Architectures) -> MoreActive:
 def active_experts_lines(law: Law, architectures: Architectures, of: str) -> list[str]:
     """That few active experts are the law's own choice in these designs (`of`: which they are); nothing where they are not."""
     found = more_active(law, architectures)
-    rows = np.flatnonzero(found.no_lower)
+    rows = np.flatnonzero(found.not_lowered.any(axis=1))
     if len(rows) == 0:
         return []
     row = int(rows[0])

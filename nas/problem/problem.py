@@ -14,7 +14,7 @@ import numpy as np
 
 from nas.errors import NotRunError, PlasError, UsageError
 from nas.problem.evaluations import Evaluations
-from nas.problem.objective import Budget, Objective, PickQuery, is_energy
+from nas.problem.objective import Budget, Objective, PickQuery
 from objectives.assessment import Assessment, stating
 from objectives.latency.mixer_table import MixerTable, holds
 from objectives.loss_law.law import Law
@@ -90,11 +90,6 @@ class Problem:
     def priors(self) -> tuple[str, ...]:
         """Shipped metrics that approximate the user's own."""
         return tuple(dict.fromkeys(own.prior for own in self.functions if own.prior))
-
-    @property
-    def of_energy(self) -> bool:
-        """Whether an energy metric is computed."""
-        return any(map(is_energy, self.asked_besides))
 
     @property
     def of_text(self) -> bool:

@@ -14,7 +14,7 @@ from nas.problem.objective import Baseline, Objective
 from nas.problem.problem import Problem
 from nas.search.discovery import ChosenStrategy, chosen_strategy, given_designs, strategy_module
 from nas.study.baselines import baseline, baselines_of, model_named
-from nas.study.catalogue import named, named_device, named_laws, with_format
+from nas.study.catalogue import named, named_device, with_format
 from nas.study.configuration import StudyConfig
 from nas.study.entry_points import AUTO
 from nas.study.metrics import MetricReader
@@ -100,7 +100,8 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     faults = Faults(origins, coded=coded)
     config = checked_config(raw, faults)
     specification = named("space", config.space, SpaceSpecification, faults)
-    law, others = named("law", config.law, Law, faults), named_laws(config.laws, faults)
+    law = named("law", config.law, Law, faults)
+    others = [named("law", item, Law, faults, ("laws", i)) for i, item in enumerate(config.laws)]
     deltas = named("deltas", {} if config.deltas == "none" else config.deltas, MeasuredDeltas, faults)
     curve = named("token_curve", config.token_curve, TokenCurve, faults)
     config, of_own = of_own_vocabulary(config, law, origins, specification)
@@ -130,7 +131,7 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     return ReadStudy(
         config=in_tokens(config, text),
         space=space,
-        laws=study_laws(config, law, others, deltas, space),
+        laws=study_laws(config, law, [other for other in others if other is not None], deltas, space),
         text=text,
         device=next(iter(devices.values())),
         trainer=trainer,

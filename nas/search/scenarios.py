@@ -8,7 +8,7 @@ import numpy as np
 
 from nas.errors import UsageError
 from nas.files import yaml_source
-from nas.problem.objective import about_energy
+from nas.problem.objective import about_energy, is_energy
 from nas.problem.problem import Problem
 from nas.problem.wording import about_training
 from nas.study import entry_points
@@ -202,7 +202,7 @@ def notices_of(problem: Problem, limits: Sequence[str]) -> list[str]:
     """Say what must be known of a problem: of its device, times, limits (given), energy, law and training."""
     scenario, law = problem.scenario, problem.scenario.law
     experts = bool((problem.space.experts > 1).any())
-    on_each = list(scenario.by_device.values()) if problem.of_energy else []
+    on_each = list(scenario.by_device.values()) if any(map(is_energy, problem.asked_besides)) else []
     of_energy = list(dict.fromkeys(text for each in on_each for text in about_energy(each, experts=experts)))
     alone = [f"law {law.name} prices {law.priced_designs}: of other designs it says nothing"] if law.partial else []
     of_law = [*alone, *notices_of_formats(law, [*scenario.by_format]), *about_training(problem)]

@@ -61,12 +61,6 @@ def named(key: str, given: Any, model: type[M], faults: Faults, at: Path = ()) -
     return None if wrong else found
 
 
-def named_laws(given: Sequence[str | dict[str, Any]], faults: Faults) -> list[Law]:
-    """Alternative laws, each by name, as a file or embedded."""
-    found = [named("law", item, Law, faults, ("laws", i)) for i, item in enumerate(given)]
-    return [law for law in found if law is not None]
-
-
 def _content(key: str, given: Any, faults: Faults, at: Path) -> tuple[Any, Faults, Path, bool]:
     """Raw content of a space, law, device or deltas, with the faults object that knows its lines; whether it ships."""
     if isinstance(given, dict):

@@ -29,7 +29,10 @@ def mixer_operators(x: Dimensions, phase: Phase, scenario: Scenario) -> Iterator
 def _mixer(x: Dimensions, phase: Phase, scenario: Scenario) -> Iterator[Operator]:
     """What mixes tokens, of each kind that layers have."""
     yield from quantise("quantise_attention", phase.tokens * x.width, scenario.precision)
-    yield from attention_operators(x, phase, scenario)
+    for heads in _heads(x, phase.last_kv):  # full, or within a window
+        yield from _of_heads(x, heads, phase, scenario)
+    if x.latent is not None:
+        yield from _latent(x, x.latent, phase, scenario)
     yield from linear_attention_operators(x, phase, scenario)
     yield from short_convolution_operators(x, phase, scenario)
 
@@ -265,14 +268,6 @@ def _heads(x: Dimensions, context: int) -> Iterator[Heads]:
         layers, own_kv, full = layers * plain, own_kv * plain, full * plain
         local = None if local is None else local * plain
     yield Heads("", layers, own_kv, shared, full, local, d_q, d_m, 2.0, 2.0 * d_m, d_q, d_q)
-
-
-def attention_operators(x: Dimensions, phase: Phase, scenario: Scenario) -> Iterator[Operator]:
-    """Everything of attention, full, within a window or latent, in the layers that have it."""
-    for heads in _heads(x, phase.last_kv):
-        yield from _of_heads(x, heads, phase, scenario)
-    if x.latent is not None:
-        yield from _latent(x, x.latent, phase, scenario)
 
 
 def _of_heads(x: Dimensions, heads: Heads, phase: Phase, scenario: Scenario) -> Iterator[Operator]:

@@ -47,7 +47,7 @@ def test_a_step_is_said_and_widens(asked: Conditions, step: object, said: str) -
     assert said in transfer.sentence
     for phase, ratios in step.seen.items():  # type: ignore[attr-defined]
         assert error_factor(PROFILE, asked, phase, SHARE) == pytest.approx(ratios.at(SHARE))
-        assert error_factor(PROFILE, asked, phase, Fraction(99, 100)) == pytest.approx(ratios.ends[1])
+        assert error_factor(PROFILE, asked, phase, Fraction(99, 100)) == pytest.approx(ratios.deciles[-1])
 
 
 def test_a_share_of_a_steps_rows() -> None:

@@ -214,7 +214,7 @@ def top_1() -> Claim:
 def _no_lower() -> str:
     """Share of the space's sparse designs whose loss the law does not lower with 2 or 4 times the active experts."""
     found = more_active(whole().problem.scenario.law, whole().shapes)
-    return percent(float(found.no_lower.sum() / found.priced.sum()))
+    return percent(float(found.not_lowered.any(axis=1).sum() / found.priced.sum()))
 
 
 def experts_in_total() -> Claim:
