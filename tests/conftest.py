@@ -63,11 +63,14 @@ def pytest_sessionfinish() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What reads public data is of that tier by its fixture, so that no mark can be forgotten. Formulas are tried by their check values first."""
+    """What reads public data or needs a browser is of that tier by its fixture, so that no mark can be forgotten. Formulas are tried by their check values first."""
     items.sort(key=costly)
     for item in items:
-        if "external_data" in getattr(item, "fixturenames", ()) and not item.get_closest_marker("extended"):
+        fixtures = getattr(item, "fixturenames", ())
+        if "external_data" in fixtures and not item.get_closest_marker("extended"):
             item.add_marker(pytest.mark.public_data)
+        if "driver" in fixtures:
+            item.add_marker(pytest.mark.browser)
 
 
 def costly(item: pytest.Item) -> int:
