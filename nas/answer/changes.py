@@ -11,7 +11,7 @@ from nas.exact.gains import covered
 from nas.exact.solution import SMALL
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import OWN, Budget, PickQuery
-from nas.problem.picks import best_row
+from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.problem.quantiles import with_margins
 from nas.problem.settings import trained_on
@@ -110,7 +110,7 @@ def _among(problem: Problem, found: Evaluations) -> Lowest:
     def lowest(variant: Problem) -> Evaluations | None:
         rows = usable if variant.scenario is problem.scenario else variant.evaluate(usable.genotypes)
         rows = replace(rows, budgets=variant.budgets)
-        row = best_row(rows, None)
+        row = PickRule(None).row(rows)
         return None if row is None else rows[row : row + 1]
 
     return lowest

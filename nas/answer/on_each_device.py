@@ -11,7 +11,7 @@ from nas.exact.gains import covered
 from nas.exact.solution import pick_of
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
-from nas.problem.picks import Pick, PickRule, answers, best_row
+from nas.problem.picks import Pick, PickRule, answers
 from nas.problem.problem import Problem
 from nas.problem.quantiles import refuse_unclaimed, with_margins
 from nas.problem.settings import in_setting
@@ -53,7 +53,7 @@ def on_each_device(
 def _on(problem: Problem, name: str, found: Evaluations, frontier: Evaluations, *, solved: bool) -> OnDevice:
     place, number = problem.space.place["device"], (problem.space.specification.axes.device or []).index(name)
     own = found[found.genotypes[:, place] == number]
-    row, members = best_row(own, None), int((frontier.genotypes[:, place] == number).sum())
+    row, members = PickRule(None).row(own), int((frontier.genotypes[:, place] == number).sum())
     best = None if row is None else own[row : row + 1]
     pick = _solved(problem, name) if solved else best
     return OnDevice(name, pick, members, {} if pick is not None else _closest(own))

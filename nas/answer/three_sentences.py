@@ -20,7 +20,7 @@ from nas.problem.diagnosis import Diagnosis, at_least
 from nas.problem.evaluations import Evaluations
 from nas.problem.law_caveats import leaves
 from nas.problem.objective import OWN, Baseline, Budget, PickQuery
-from nas.problem.picks import MARGIN, Pick, PickRule, best_row, keeping, kept, least_of
+from nas.problem.picks import MARGIN, Pick, PickRule, keeping, kept, least_of
 from nas.problem.problem import Problem
 from nas.problem.quantiles import PHASES, measured_at, own_in_words
 from nas.problem.uncertainty import FROM_LOSS, from_models, has_doubt
@@ -91,7 +91,7 @@ def solved_answer(study: Study, frontier: Evaluations) -> ThreeSentences | None:
     changes = changes_of(study, best, frontier, solved=True) if rule.least == "loss" else None
     (witness,) = sureness.of_picks(problem, study.baselines, [pick], frontier)
     there = {} if alike(problem, [(pick, there)]) else there
-    unsafe = best_row(frontier, None, of=rule.least, margin=False)
+    unsafe = PickRule(None, least=rule.least, margin=False).row(frontier)
     said = answer_of(problem, best, changes, study.baselines, there, witness)
     return said if unsafe is None else _with_margin(said, problem, best, frontier[np.array([unsafe])])
 

@@ -93,7 +93,7 @@ def covered(problem: Problem, rules: tuple[PickRule, ...] = (PickRule(None),), g
 
 
 def best_within(whole: Whole, budgets: tuple[Budget, ...], *, margin: bool = False) -> Evaluations | None:
-    """Return the pick within budgets, with every metric; `margin`: see `best_row`."""
+    """Return the pick within budgets, with every metric; `margin`: see `PickRule`."""
     found = whole.lowest(budgets, margin=margin)
     return None if found is None else whole.problem.evaluate(found.genotypes)
 

@@ -15,7 +15,7 @@ from nas.exact.decomposition.branch_and_bound import Effort, Exceeded
 from nas.exact.decomposition.frontier import FIRST, MOST_BACKBONES, Question, SumsOfParts, backbones
 from nas.problem.evaluations import Evaluations, frontier_rows, joined
 from nas.problem.objective import Budget, Objective
-from nas.problem.picks import PickRule, best_row
+from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.problem.settings import each_setting, in_all_settings
 from search_spaces.arrays import IntArray
@@ -152,7 +152,7 @@ class SettingBySetting:
 
 def _best(rows: Evaluations | None, rule: PickRule) -> Evaluations | None:
     """The best of some rows within the rule's limits, ties broken as everywhere."""
-    row = None if rows is None else best_row(rows, rule.budget, of=rule.least)
+    row = None if rows is None else PickRule(rule.budget, least=rule.least).row(rows)
     return None if rows is None or row is None else rows[row : row + 1]
 
 

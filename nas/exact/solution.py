@@ -14,7 +14,7 @@ from nas.exact.decomposition.frontier import MOST_BACKBONES, backbones
 from nas.exact.setting_by_setting import SettingBySetting
 from nas.problem.evaluations import Evaluations, frontier_rows, joined
 from nas.problem.objective import Budget, Objective
-from nas.problem.picks import PickRule, best_row
+from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.problem.settings import SCENARIOS, each_setting
 from nas.problem.uncertainty import FROM_LOSS
@@ -261,7 +261,7 @@ class Enumerated:
 
     def lowest(self, budgets: tuple[Budget, ...], least: str = "loss", *, margin: bool = True) -> Evaluations | None:
         """Return the pick within budgets, one row: the least of the loss or of another metric, with the usual tie-breaks."""
-        row = best_row(replace(self.everything, budgets=budgets), None, of=least, margin=margin)
+        row = PickRule(None, least=least, margin=margin).row(replace(self.everything, budgets=budgets))
         return None if row is None else self.everything[row : row + 1]
 
     def picks(self, rules: Sequence[PickRule]) -> list[Evaluations | None]:

@@ -8,7 +8,7 @@ import numpy as np
 from nas.errors import UsageError
 from nas.problem.evaluations import Evaluations, frontier_rows
 from nas.problem.objective import Budget, cost_of, is_rate, unit_of
-from nas.problem.picks import best_row
+from nas.problem.picks import PickRule
 from objectives.device_columns import NONE, Figure
 from objectives.quantities import quantity_in
 from search_spaces.arrays import FloatArray
@@ -58,5 +58,5 @@ def swept(sweep: Sweep, evaluations: Evaluations) -> Iterator[tuple[float, int |
     rows = frontier_rows(rivals)
     front = evaluations[rows]
     for limit in sweep.limits.tolist():
-        row = best_row(front, Budget(sweep.metric, limit), margin=False)
+        row = PickRule(Budget(sweep.metric, limit), margin=False).row(front)
         yield limit, None if row is None else int(rows[row])

@@ -15,47 +15,6 @@ MARGIN = "@q80"  # at which picks keep limits on times
 COUNTS = ("params_total", "params_active")  # equal where there are no experts to choose from
 
 
-def best_row(
-    evaluations: Evaluations,
-    budget: Budget | None,
-    within: tuple[Budget, ...] = (),
-    *,
-    dense: bool = False,
-    of: str = "loss",
-    margin: bool = True,
-) -> int | None:
-    """Row of the pick, the least `of` a metric, or None when nothing is feasible.
-
-    `within` are further budgets, `dense` leaves out experts, `margin` takes a row that keeps its limits in 4 of 5 cases where one does.
-
-    Ties, at 12 digits, go to the lower budgeted metric, the lower total_ms, the smaller genotype.
-    """
-    found = allowed(evaluations, budget, within, dense=dense)
-    limits = (*evaluations.budgets, *(() if budget is None else (budget,)), *within) if margin else ()
-    rows = np.flatnonzero(keeping(evaluations, found, limits))
-    if len(rows) == 0:
-        return None
-    least = rounded(evaluations.metrics[of][rows])
-    rows = rows[least == least.min()]
-    keys = [evaluations.keys[rows], rounded(evaluations.metrics["total_ms"][rows])]
-    if budget is not None:
-        keys.append(rounded(evaluations.metrics[budget.metric][rows]))
-    return int(rows[np.lexsort(tuple(keys))[0]])
-
-
-def allowed(
-    evaluations: Evaluations, budget: Budget | None, within: tuple[Budget, ...] = (), *, dense: bool = False
-) -> BoolArray:
-    """Which rows may be the pick, (n,): feasible, within a budget and further ones, of `dense` without experts."""
-    found = evaluations.feasible
-    for limit in (*(() if budget is None else (budget,)), *within):
-        found = found & (evaluations.metrics[limit.metric] <= limit.limit)
-    if dense:
-        total, active = (evaluations.metrics[name] for name in COUNTS)
-        found = found & (total == active)
-    return found
-
-
 def kept(limits: Iterable[Budget], metrics: Collection[str]) -> tuple[Budget, ...]:
     """The limits at the quantile that picks keep, of those whose metric is there at it."""
     return tuple(Budget(limit.metric + MARGIN, limit.limit) for limit in limits if limit.metric + MARGIN in metrics)
@@ -76,7 +35,10 @@ def least_of(objectives: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class PickRule:
-    """A pick that can be kept while a space is enumerated block by block: the least of a metric within budgets; `margin`: see `best_row`."""
+    """A pick that can be kept while a space is enumerated block by block: the least of a metric within budgets.
+
+    `within` are further budgets, `dense` leaves out experts, `margin` takes a row that keeps its limits in 4 of 5 cases where one does.
+    """
 
     budget: Budget | None
     within: tuple[Budget, ...] = ()
@@ -128,12 +90,30 @@ class PickRule:
         return not any(_divides_ties(each, frontier.metrics[each.metric]) for each in self.limits)
 
     def allowed(self, evaluations: Evaluations) -> BoolArray:
-        """Which rows may be its pick, (n,)."""
-        return allowed(evaluations, self.budget, self.within, dense=self.dense)
+        """Which rows may be its pick, (n,): feasible, within its limits, of `dense` without experts."""
+        found = evaluations.feasible
+        for limit in self.limits:
+            found = found & (evaluations.metrics[limit.metric] <= limit.limit)
+        if self.dense:
+            total, active = (evaluations.metrics[name] for name in COUNTS)
+            found = found & (total == active)
+        return found
 
     def row(self, evaluations: Evaluations) -> int | None:
-        """Row of the pick, or None when nothing is feasible."""
-        return best_row(evaluations, self.budget, self.within, dense=self.dense, of=self.least, margin=self.margin)
+        """Row of the pick, or None when nothing is feasible.
+
+        Ties, at 12 digits, go to the lower budgeted metric, the lower total_ms, the smaller genotype.
+        """
+        limits = (*evaluations.budgets, *self.limits) if self.margin else ()
+        rows = np.flatnonzero(keeping(evaluations, self.allowed(evaluations), limits))
+        if len(rows) == 0:
+            return None
+        least = rounded(evaluations.metrics[self.least][rows])
+        rows = rows[least == least.min()]
+        keys = [evaluations.keys[rows], rounded(evaluations.metrics["total_ms"][rows])]
+        if self.budget is not None:
+            keys.append(rounded(evaluations.metrics[self.budget.metric][rows]))
+        return int(rows[np.lexsort(tuple(keys))[0]])
 
     def better(self, old: Evaluations | None, block: Evaluations) -> Evaluations | None:
         """The pick among the old one and a block, as one row."""

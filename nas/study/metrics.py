@@ -13,7 +13,7 @@ from nas.errors import UsageError
 from nas.files.faults import Faults, Path, nearest, unknown
 from nas.problem.evaluations import Evaluations, Scale, frontier_rows
 from nas.problem.objective import KEEP, Budget, Objective, built_in, costs, is_rate, limit_on_cost, rate_of, unit_of
-from nas.problem.picks import best_row, least_of
+from nas.problem.picks import PickRule, least_of
 from nas.problem.quantiles import at_a_quantile
 from nas.problem.uncertainty import cheapest, cost_among
 from nas.study import entry_points
@@ -255,9 +255,9 @@ def select(
         return _among(evaluations, frontier[np.isin(frontier, rows)], how, scale)
     if kind == "budget":
         limit, least = parse_budget(rest, tuple(evaluations.metrics), workload), least_of(evaluations.objectives)
-        return _some(best_row(evaluations, limit, of=least))
+        return _some(PickRule(limit, least=least).row(evaluations))
     if how == "best":
-        return _some(best_row(evaluations, None, of=least_of(evaluations.objectives)))
+        return _some(PickRule(None, least=least_of(evaluations.objectives)).row(evaluations))
     return _among(evaluations, frontier_rows(evaluations), how, scale)
 
 

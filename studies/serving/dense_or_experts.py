@@ -12,7 +12,7 @@ from typing import Any
 
 from nas.exact.solution import solve
 from nas.problem.evaluations import Evaluations
-from nas.problem.picks import best_row
+from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.problem.quantiles import time_ranges
 from nas.problem.uncertainty import differences
@@ -64,7 +64,7 @@ def problem_of(device: dict[str, Any], kind: str, serving: dict[str, Any], budge
 def best(problem: Problem) -> Evaluations | None:
     """The design of least loss within the budgets, one row; None where there is none."""
     frontier = solve(problem).frontier
-    row = best_row(frontier, None)
+    row = PickRule(None).row(frontier)
     return None if row is None else frontier[row : row + 1]
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nas.problem.picks import best_row
+from nas.problem.picks import PickRule
 from nas.search.assembly import Study, assemble
 from objectives.loss_law.law import Law
 from plas_fit.frontier_check import Judged, under_draws
@@ -43,7 +43,7 @@ def test_regret_now_is_that_of_the_definition() -> None:
     known = worth(judged, some(judged, [0, 5000]), None, 0)
     own = []
     for question in judged.study.problem.queries:
-        row = best_row(judged.found, question.budget)
+        row = PickRule(question.budget).row(judged.found)
         limit = question.budget
         within = judged.found.feasible & (True if limit is None else judged.found.metrics[limit.metric] <= limit.limit)
         architectures = judged.study.problem.architectures(judged.found.genotypes[within])

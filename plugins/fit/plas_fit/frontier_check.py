@@ -10,7 +10,7 @@ from nas.answer.design_words import describe
 from nas.problem.evaluations import Evaluations, frontier_rows
 from nas.problem.law_caveats import blind_axes
 from nas.problem.objective import Budget
-from nas.problem.picks import best_row
+from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.problem.uncertainty import ENDS, Uncertainty, cost_among, uncertainty
 from nas.search.assembly import Study
@@ -107,7 +107,7 @@ def _limits(found: Evaluations, members: IntArray, metric: str) -> list[float]:
 
 def _pick(problem: Problem, found: Evaluations, drawn: Uncertainty, budget: Budget) -> dict[str, Any]:
     """The fit's pick within a budget, how often draws pick it, and its regret under them."""
-    row = best_row(found, budget, margin=False)  # as draws pick
+    row = PickRule(budget, margin=False).row(found)  # as draws pick
     assert row is not None  # a member of the frontier meets the budget
     within = (found.metrics[budget.metric] <= budget.limit)[drawn.rows]
     losses, place = drawn.losses[:, within], int(np.searchsorted(drawn.rows[within], row))

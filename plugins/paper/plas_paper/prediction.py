@@ -9,7 +9,7 @@ from nas.errors import InfeasibleError, UsageError
 from nas.exact.solution import solve as solve_exactly
 from nas.problem.evaluations import Evaluations, joined
 from nas.problem.objective import built_in, unit_of
-from nas.problem.picks import PickRule, best_row
+from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.terminal.doors import command
 from plas_paper import cases
@@ -297,7 +297,7 @@ def worth_training(prediction: Prediction) -> tuple[list[str], Evaluations]:
     shapes, first = problem.architectures(frontier.genotypes), problem.architectures(chosen.genotypes)
     for reason, differs in DIFFERENCES.items():
         pool = frontier[differs(shapes, first) & ~np.isin(frontier.keys, chosen.keys)]
-        row = best_row(pool, None)
+        row = PickRule(None).row(pool)
         if row is not None:
             reasons, chosen = [*reasons, reason], joined(chosen, pool[row : row + 1])
     return reasons, chosen

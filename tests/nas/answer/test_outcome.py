@@ -20,7 +20,7 @@ from nas.answer.outcome_files import summary, write_files
 from nas.answer.sentences import certainty, without_values
 from nas.errors import AllFailedError
 from nas.problem.evaluations import frontier_rows
-from nas.problem.picks import best_row
+from nas.problem.picks import PickRule
 from nas.search.assembly import Study
 from objectives.plugins import documents
 
@@ -124,7 +124,7 @@ def test_picks_are_the_lowest_loss_per_question(files: Callable[..., tuple[Outco
         "fast",
         *(f"Qwen2.5-0.5B, {head}{side}" for head in heads for side in sides),
     ]
-    row = best_row(outcome.evaluations, outcome.study.problem.queries[1].budget)
+    row = PickRule(outcome.study.problem.queries[1].budget).row(outcome.evaluations)
     assert (rows["fast"]["metric"], float(rows["fast"]["limit"])) == ("decode_ms", 5.0)
     assert float(rows["fast"]["loss"]) == outcome.evaluations.metrics["loss"][row]
     assert [rows[q]["vocabulary"] for q in rows] == ["0"] * 6 + ["151936"] * 4
@@ -137,7 +137,7 @@ def test_the_first_pick_is_the_best_within_the_studys_own_budgets(files: Callabl
     first = table(folder / "picks.csv")[0]
     assert first["question"] == "your budgets: memory_gb <= 64, tpot_ms <= 0.4, resident_gb <= 0.5"
     assert (first["metric"], first["limit"]) == ("", "")
-    row = best_row(outcome.evaluations, None)
+    row = PickRule(None).row(outcome.evaluations)
     assert row is not None
     assert float(first["loss"]) == outcome.evaluations.metrics["loss"][row]
     said = summary(outcome)["picks"][0]

@@ -15,7 +15,7 @@ from nas.errors import UsageError
 from nas.problem.evaluations import frontier_rows
 from nas.problem.law_caveats import blind_axes
 from nas.problem.objective import Budget
-from nas.problem.picks import best_row
+from nas.problem.picks import PickRule
 from nas.search.assembly import assemble
 from objectives.plugins import importable
 from search_spaces import formats
@@ -241,7 +241,7 @@ def test_select_asks_a_run_anew_in_formats_and_under_rivals(inside: Callable[...
     assert f"1 chosen, solved exactly over all {problem.space.size:,} architectures" in said
     assert "Least worst regret" in said
     (pick,) = json.loads(inside(*asked, "--json", "--quiet").out)
-    row = best_row(whole, Budget("total_ms", 10.0))
+    row = PickRule(Budget("total_ms", 10.0)).row(whole)
     assert row is not None
     assert pick["loss"] == whole.metrics["loss"][row]
     (format_, _), *_ = problem.architectures(whole.genotypes[[row]]).in_formats()
@@ -269,7 +269,7 @@ def test_select_replaces_the_precision_law_of_a_run(inside: Callable[..., Any]) 
         )
         named = {} if law == "none" else {"precision_law": law}
         _, whole = solved(precisions="fp16,int8,int4", budgets={"total_ms": 12}, **named)
-        row = best_row(whole, None)
+        row = PickRule(None).row(whole)
         assert row is not None
         assert best["loss"] == whole.metrics["loss"][row]
         assert not any(name.startswith("regret") for name in best)
@@ -301,12 +301,12 @@ def test_select_and_explain_solve_anew_over_formats_and_tokens(
         ("budget:memory_gb=0.1", Budget("memory_gb", 0.1)),
     ):
         (pick,) = json.loads(inside("select", "run", "--select", how, "--json", "--quiet").out)
-        row = best_row(whole, budget)
+        row = PickRule(budget).row(whole)
         assert row is not None
         assert pick["loss"] == whole.metrics["loss"][row]
     swept = json.loads(inside("select", "run", "--sweep", "train_hours=1:5:1", "--json", "--quiet").out)
     for each in swept:
-        within = best_row(replace(whole, budgets=()), Budget("train_hours", each["limit"]), whole.budgets)
+        within = PickRule(Budget("train_hours", each["limit"]), whole.budgets).row(replace(whole, budgets=()))
         assert within is not None
         assert each["loss"] == whole.metrics["loss"][within]
     hopeless = inside("select", "run", "--budget", "total_ms=0.01", "--quiet")

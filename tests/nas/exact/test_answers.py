@@ -27,7 +27,7 @@ from nas.files.yaml_source import dump, read
 from nas.problem.diagnosis import diagnose, lines
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
-from nas.problem.picks import PickRule, best_row
+from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.search.assembly import assemble
 from search_spaces.space import SearchSpace
@@ -61,7 +61,7 @@ def everything(problem: Problem) -> Evaluations:
 def best(problem: Problem, budgets: tuple[Budget, ...]) -> float:
     """The lowest loss within budgets, by brute force."""
     whole = replace(everything(problem), budgets=budgets)
-    row = best_row(whole, None)
+    row = PickRule(None).row(whole)
     return np.inf if row is None else float(whole.metrics["loss"][row])
 
 
@@ -78,7 +78,7 @@ def found(problem: Problem) -> Gains:
 
 def test_the_pick_is_the_one_of_brute_force(problem: Problem, found: Gains) -> None:
     whole = everything(problem)
-    row = best_row(whole, None)
+    row = PickRule(None).row(whole)
     assert row is not None
     assert found.pick.keys.tolist() == [whole.keys[row]]
 
@@ -165,7 +165,7 @@ def test_a_sweep_is_the_pick_at_every_limit(metric: str, problem: Problem) -> No
     answers = list(swept(sweep, whole))
     assert len(answers) >= 40
     for limit, row in answers:
-        assert row == best_row(whole, Budget(metric, limit))
+        assert row == PickRule(Budget(metric, limit)).row(whole)
 
 
 @pytest.mark.slow
@@ -299,7 +299,7 @@ def exact_run(tmp_path: Path, inside: Inside, monkeypatch: pytest.MonkeyPatch) -
 def test_select_solves_anew_under_other_budgets(exact_run: str, inside: Inside, problem: Problem) -> None:
     whole = everything(replace(problem, budgets=(Budget("memory_gb", 64.0), Budget("total_ms", 25.0))))
     answer = inside("select", exact_run, "--select", "best", "--budget", "total_ms=25", "--json")
-    row = best_row(whole, None)
+    row = PickRule(None).row(whole)
     assert row is not None
     chosen = json.loads(answer.out)
     assert [c["loss"] for c in chosen] == [whole.metrics["loss"][row]]
@@ -323,7 +323,7 @@ def test_a_sweep_of_an_exact_run_covers_the_space(exact_run: str, inside: Inside
     with open("sweep.csv") as file:
         rows = list(csv.DictReader(file))
     for row in rows:
-        expected = best_row(whole, Budget("decode_ms", float(row["limit"])))
+        expected = PickRule(Budget("decode_ms", float(row["limit"]))).row(whole)
         assert expected is not None
         assert float(row["loss"]) == whole.metrics["loss"][expected]
     assert all(float(a["loss"]) >= float(b["loss"]) for a, b in pairwise(rows))

@@ -10,7 +10,7 @@ import nas
 from nas.exact.device_gains import STEP, device_gains, tokens_for, with_more
 from nas.exact.gains import gains, margins_of
 from nas.problem.objective import Budget
-from nas.problem.picks import allowed
+from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.problem.settings import trained_on
 from objectives.device import Device
@@ -29,7 +29,7 @@ STUDIES: dict[str, dict[str, Any]] = {
 def lowest(problem: Problem, limits: tuple[Budget, ...] = ()) -> float:
     """The lowest loss within the budgets and further limits, of every architecture."""
     whole = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))
-    rows = allowed(whole, None, limits)
+    rows = PickRule(None, limits).allowed(whole)
     return float(whole.metrics["loss"][rows].min())
 
 

@@ -8,7 +8,7 @@ import pytest
 from nas.exact.solution import solve
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import EXTRAPOLATION, Budget, built_in
-from nas.problem.picks import PickRule, best_row
+from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.study.catalogue import load_law
 from objectives.loss_law.coverage import DesignKind, LeftBy, Region, extrapolation, kinds_of, logs_of, region_of
@@ -63,7 +63,7 @@ def test_exact_answers_inside_are_those_of_brute_force(seed: int) -> None:
         rules = (PickRule(None), PickRule(None, least=EXTRAPOLATION))
         found = solve(problem, rules).picks
     for rule, pick in zip(rules, found, strict=True):
-        row = best_row(whole, None, of=rule.least)
+        row = PickRule(None, least=rule.least).row(whole)
         assert (None if pick is None else pick.keys.tolist()) == (None if row is None else [whole.keys[row]])
 
 

@@ -9,7 +9,7 @@ import pytest
 from nas.exact.solution import solve
 from nas.problem.evaluations import Evaluations, frontier_rows
 from nas.problem.objective import Budget, built_in
-from nas.problem.picks import PickRule, best_row
+from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from objectives.loss_law.law import Law
 from plas_fit.evidence.joint_form import FORM
@@ -101,7 +101,7 @@ def quantiles_agree(problem: Problem, whole: Evaluations) -> None:
     found = solve(problem, rules)
     assert found.frontier.keys.tolist() == whole.keys[frontier_rows(whole)].tolist()
     for rule, pick in zip(rules, found.picks, strict=True):
-        row = best_row(whole, rule.budget)
+        row = PickRule(rule.budget).row(whole)
         assert (None if pick is None else pick.keys.tolist()) == (None if row is None else [whole.keys[row]])
 
 

@@ -20,7 +20,7 @@ from nas.exact.sweeps import Sweep, swept
 from nas.problem.diagnosis import diagnose
 from nas.problem.evaluations import Evaluations, frontier_rows
 from nas.problem.objective import Budget, Objective, built_in
-from nas.problem.picks import PickRule, best_row
+from nas.problem.picks import PickRule
 from nas.problem.problem import METRIC_ORDER, Problem
 from nas.problem.steps import VOCABULARIES
 from nas.search.assembly import assemble
@@ -301,7 +301,7 @@ def frontier_agrees(problem: Problem, whole: Evaluations) -> None:
     assert solution.frontier.keys.tolist() == whole.keys[frontier_rows(whole)].tolist()
     assert sum(counted) == problem.space.size
     for rule, pick in zip(rules, solution.picks, strict=True):
-        row = best_row(whole, rule.budget)
+        row = PickRule(rule.budget).row(whole)
         assert (None if pick is None else pick.keys.tolist()) == (None if row is None else [whole.keys[row]])
 
 
@@ -309,7 +309,7 @@ def gains_agree(problem: Problem, whole: Evaluations) -> None:
     """What each budget and each axis holds back, by brute force."""
     if not problem.budgets or (constant(problem) and FROM_LAW.intersection(b.metric for b in problem.budgets)):
         return
-    found, row = gains(problem), best_row(whole, None)
+    found, row = gains(problem), PickRule(None).row(whole)
     assert (found is None) == (row is None)
     if found is None or row is None:
         return
@@ -329,7 +329,7 @@ def gains_agree(problem: Problem, whole: Evaluations) -> None:
     for axis, value, space in beyond(problem.space):
         further = replace(problem, space=space)
         rows = further.evaluate(space.genotypes(np.arange(space.size)))
-        best = best_row(rows, None)
+        best = PickRule(None).row(rows)
         if best is not None and rows.metrics["loss"][best] <= loss * (1.0 - DIFFERENT):
             expected[axis, value] = rows.metrics["loss"][best]
     assert {(gain.change, gain.at): gain.loss for gain in found.axes} == expected
@@ -347,7 +347,7 @@ def sweep_agrees(problem: Problem, whole: Evaluations, metric: str) -> None:
     values = whole.metrics[metric][whole.ok]
     limits = np.linspace(values.min() * 0.99, values.max() * 1.01, 30)
     for limit, row in swept(Sweep(metric, limits), solution.frontier):
-        expected = best_row(whole, Budget(metric, limit))
+        expected = PickRule(Budget(metric, limit)).row(whole)
         assert (None if row is None else solution.frontier.keys[row]) == (
             None if expected is None else whole.keys[expected]
         )

@@ -14,7 +14,7 @@ from nas.exact.setting_by_setting import SettingBySetting
 from nas.exact.solution import SECONDS, metrics_of, solve
 from nas.problem.evaluations import Evaluations, frontier_rows
 from nas.problem.objective import Budget
-from nas.problem.picks import PickRule, best_row
+from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.problem.settings import each_setting, trained_on
 from nas.search.assembly import assemble
@@ -120,7 +120,7 @@ def test_the_order_in_which_settings_are_solved_changes_no_answer(
     rules = tuple(map(PickRule, (None, Budget("decode_ms", 5.0), Budget("memory_gb", 0.1))))
     whole = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))
     expected = whole.keys[frontier_rows(whole)].tolist()
-    rows = [best_row(whole, rule.budget) for rule in rules]
+    rows = [PickRule(rule.budget).row(whole) for rule in rules]
     for order in permutations(range(3)):
         monkeypatch.setattr(SettingBySetting, "_order", lambda *_, order=order: list(order))
         with by_parts(small_steps=True):

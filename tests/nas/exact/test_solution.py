@@ -12,7 +12,7 @@ from nas.exact import solution as exact_solution
 from nas.exact.solution import ExactSolution, quick_frontier, solve
 from nas.problem.evaluations import Evaluations, frontier_rows, non_dominated, rounded
 from nas.problem.objective import Budget
-from nas.problem.picks import PickRule, best_row
+from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.search.assembly import assemble
 
@@ -60,7 +60,7 @@ def test_blocks_give_the_frontier_and_picks_of_the_whole(
 def same_picks(whole: Evaluations, solution: ExactSolution) -> None:
     """The picks are those of the whole space, every metric to the last bit."""
     for budget, pick in zip(BUDGETS, solution.picks, strict=True):
-        row = best_row(whole, budget)
+        row = PickRule(budget).row(whole)
         assert (pick is None) == (row is None)
         if pick is not None and row is not None:
             assert pick.keys.tolist() == [whole.keys[row]]

@@ -26,7 +26,7 @@ from nas.pages.run_data import rows_of, run_data
 from nas.pages.run_page import run_page
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
-from nas.problem.picks import best_row
+from nas.problem.picks import PickRule
 from objectives.display_text import in_a_command
 from tests.nas.pages.told import data, words
 
@@ -254,7 +254,7 @@ def picks(found: Evaluations, order: Any, movable: tuple[str, ...], rng: np.rand
         )
         asked = replace(found, budgets=budgets)
         meeting = order[asked.feasible[order]]
-        assert (int(meeting[0]) if len(meeting) else None) == best_row(asked, None)
+        assert (int(meeting[0]) if len(meeting) else None) == PickRule(None).row(asked)
 
 
 def test_the_first_row_within_any_budgets_is_the_pick(concluded: Concluded) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nas.problem.evaluations import Evaluations, frontier_rows
 from nas.problem.objective import Budget
-from nas.problem.picks import PickRule, answers, best_row
+from nas.problem.picks import PickRule, answers
 from nas.problem.problem import Problem
 
 DECODE = Budget("decode_ms", 20.0)
@@ -20,7 +20,7 @@ BEYOND = 1 + 1e-14  # a change that 12 digits do not show
 
 def picked(rows: Evaluations, budget: Budget | None = DECODE) -> int:
     """Key of the pick."""
-    row = best_row(rows, budget)
+    row = PickRule(budget).row(rows)
     assert row is not None
     return int(rows.keys[row])
 
@@ -56,7 +56,7 @@ def test_the_studys_budgets_and_failures_count(rows_of: Callable[..., Evaluation
 
 def test_nothing_feasible_has_no_pick(rows_of: Callable[..., Evaluations]) -> None:
     rows = rows_of({"loss": [1.0], "decode_ms": [21.0], "total_ms": [30.0]})
-    assert best_row(rows, DECODE) is None
+    assert PickRule(DECODE).row(rows) is None
     assert PickRule(DECODE).better(None, rows) is None
 
 
@@ -86,7 +86,7 @@ def test_blocks_give_the_pick_of_the_whole(
     kept: Evaluations | None = None
     for start, end in itertools.pairwise(edges):
         kept = PickRule(budget).better(kept, whole[slice(start, end)])
-    row = best_row(whole, budget)
+    row = PickRule(budget).row(whole)
     assert (kept is None) == (row is None)
     if kept is not None and row is not None:
         assert kept.keys.tolist() == [whole.keys[row]]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from nas.errors import UsageError
 from nas.problem.evaluations import Evaluations, Scale, frontier_rows, non_dominated
-from nas.problem.picks import best_row
+from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.study.metrics import check_form, diverse, knee, parse_budget, select
 from objectives.scenario import Requests
@@ -129,7 +129,7 @@ def test_budget_is_the_pick_within_one_budget_more(text: str, found: Evaluations
     (row,) = chosen(found, f"budget:{text}", problem)
     within = (found.metrics["decode_ms"] <= 12) & (found.metrics["total_ms"] <= 9)
     assert found.metrics["loss"][row] == lowest_loss(found, within)
-    assert row == best_row(found, parse_budget(text, METRICS, ONE))
+    assert row == PickRule(parse_budget(text, METRICS, ONE)).row(found)
 
 
 def test_a_budget_that_nothing_satisfies_chooses_nothing(found: Evaluations, problem: Problem) -> None:
