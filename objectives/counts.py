@@ -31,6 +31,22 @@ class ParameterGroups:
     tables: FloatArray
 
     @property
+    def layers(self) -> "ParameterGroups":
+        """The same without embeddings."""
+        nothing = np.zeros(len(self.embedding))
+        return replace(self, embedding=nothing, tables=nothing)
+
+    @property
+    def mixing(self) -> FloatArray:
+        """Parameters of attention projections and other mixers: l (2 d d_q + 2 d d_m) for attention."""
+        return self.attention + self.mixers
+
+    @property
+    def active_ffn(self) -> FloatArray:
+        """FFN parameters that one token uses, l · 3 d (K m + shared), and 3 d · size in dense layers."""
+        return self.experts_active + self.shared_expert + self.dense
+
+    @property
     def linear(self) -> FloatArray:
         """Weights of the linear operators, l (2 d d_q + 2 d d_m + 3 d m E + 3 d · shared) where every layer is alike."""
         return self.attention + self.mixers + self.experts_total + self.shared_expert + self.dense
@@ -166,18 +182,6 @@ def total(architectures: Architectures) -> FloatArray:
     return count(architectures).total
 
 
-def attention(architectures: Architectures) -> FloatArray:
-    """Return the parameters of attention projections and other mixers, (n,): l (2 d d_q + 2 d d_m) for attention."""
-    g = count(architectures)
-    return g.attention + g.mixers
-
-
-def active_ffn(architectures: Architectures) -> FloatArray:
-    """Return the FFN parameters that one token uses, l · 3 d (K m + shared), and 3 d · size in dense layers, (n,)."""
-    g = count(architectures)
-    return g.experts_active + g.shared_expert + g.dense
-
-
 def active(architectures: Architectures) -> FloatArray:
     """Return the parameters that one token uses, (n,): K of E experts, everything else whole."""
     return count(architectures).active
@@ -186,13 +190,3 @@ def active(architectures: Architectures) -> FloatArray:
 def full_heads(architectures: Architectures) -> Architectures:
     """Return the architectures with as many KV heads as heads."""
     return replace(architectures, n_kv_heads=architectures.n_heads)
-
-
-def total_of_full_heads(architectures: Architectures) -> FloatArray:
-    """Return the number of all parameters with as many KV heads as heads, (n,)."""
-    return total(full_heads(architectures))
-
-
-def active_of_full_heads(architectures: Architectures) -> FloatArray:
-    """Return the parameters that one token uses with as many KV heads as heads, (n,)."""
-    return active(full_heads(architectures))

@@ -5,7 +5,7 @@ from typing import Self
 
 import numpy as np
 
-from objectives.counts import FULL_HEADS, active_ffn, count, full_heads
+from objectives.counts import FULL_HEADS, count, full_heads
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import Part
@@ -57,7 +57,7 @@ def count_share(architectures: Architectures, part: Part, name: str) -> Share:
 
 
 def _active_ffn_of_a_layer(architectures: Architectures) -> Share:
-    return Share(per_layer=(active_ffn(architectures),))
+    return Share(per_layer=(count(architectures).active_ffn,))
 
 
 def weights_of_a_layer(architectures: Architectures, part: Part) -> Share:
@@ -65,11 +65,7 @@ def weights_of_a_layer(architectures: Architectures, part: Part) -> Share:
     if part == "base":
         return Share()
     return Share(
-        per_layer=(
-            (g.attention + g.mixers) / architectures.depth
-            if part == "attention"
-            else g.experts_total + g.shared_expert,
-        )
+        per_layer=(g.mixing / architectures.depth if part == "attention" else g.experts_total + g.shared_expert,)
     )
 
 

@@ -159,8 +159,8 @@ def _normal(z: FloatArray) -> FloatArray:
         from scipy.special import ndtr
 
         return np.asarray(ndtr(z))
-    values = [0.5 * math.erfc(each) for each in (z / -math.sqrt(2.0)).ravel().tolist()]
-    return np.array(values).reshape(z.shape)
+    values = map(math.erfc, (z / -math.sqrt(2.0)).ravel().tolist())
+    return 0.5 * np.fromiter(values, dtype=np.float64, count=z.size).reshape(z.shape)
 
 
 def difference_quantiles(gaps: FloatArray, sd: float, levels: tuple[float, ...]) -> FloatArray:

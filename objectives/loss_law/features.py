@@ -1,11 +1,13 @@
 """Quantities that a loss law may depend on: of an architecture, or of its training (tokens)."""
 
+from collections.abc import Callable
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
 
-from objectives.counts import active, active_ffn, active_of_full_heads, attention, total, total_of_full_heads
+from objectives.counts import FULL_HEADS, ParameterGroups, count, full_heads
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import Part
@@ -53,13 +55,13 @@ MOVED_BY: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
         "expansion_rate": ("n_experts", "expert_size"),
     }
 )  # the axes that a quantity of the FFN follows while width and top_k stay
-COUNTS = {
-    "parameters": total,
-    "active_parameters": active,
-    "attention_parameters": attention,
-    "active_ffn_parameters": active_ffn,
-    "parameters_of_full_heads": total_of_full_heads,
-    "active_parameters_of_full_heads": active_of_full_heads,
+COUNTS: dict[str, Callable[[ParameterGroups], FloatArray]] = {
+    "parameters": attrgetter("total"),
+    "active_parameters": attrgetter("active"),
+    "attention_parameters": attrgetter("mixing"),
+    "active_ffn_parameters": attrgetter("active_ffn"),
+    f"parameters{FULL_HEADS}": attrgetter("total"),
+    f"active_parameters{FULL_HEADS}": attrgetter("active"),
 }
 WITH_EMBEDDINGS = {f"{name}_with_embeddings": COUNTS[name] for name in ("parameters", "active_parameters")}
 MADE_OF: MappingProxyType[str, MappingProxyType[str, float]] = MappingProxyType(
@@ -101,9 +103,10 @@ def feature(architectures: Architectures, name: str, vocabulary: int = 0, *, tie
             made = made * feature(architectures, part) ** power
         return made
     if name in COUNTS:
-        return COUNTS[name](architectures.with_vocabulary(0))
+        counted = full_heads(architectures) if name.endswith(FULL_HEADS) else architectures
+        return COUNTS[name](count(counted).layers)
     if name in WITH_EMBEDDINGS:
-        return WITH_EMBEDDINGS[name](architectures.with_vocabulary(vocabulary, tied=tied))
+        return WITH_EMBEDDINGS[name](count(architectures.with_vocabulary(vocabulary, tied=tied)))
     if name in ("granularity", "expansion_rate"):
         return _in_standard_ffns(architectures, name)
     column: FloatArray = np.asarray(getattr(architectures, name), dtype=np.float64)

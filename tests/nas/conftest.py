@@ -30,7 +30,7 @@ from nas.search.assembly import Study, assemble
 from nas.search.lifecycle import store_columns
 from nas.search.loop import Limits, Search
 from nas.strategies.conformance.laws import AXES
-from nas.terminal.doors import door, installed
+from nas.terminal.doors import COMMANDS, door, installed
 from objectives.plugins import importable
 
 ROOT = Path(nas.__file__).resolve().parents[1]  # of the code that is tested: a checkout, or an installed wheel
@@ -133,7 +133,7 @@ def rows_of() -> Callable[..., Evaluations]:
 
 def module_of(command: str) -> str:
     """The module of a command: ours, or of an installed package."""
-    return installed().get(command) or door(command)
+    return door(command) if command in COMMANDS else installed().get(command, door(command))
 
 
 def interruptible() -> None:
