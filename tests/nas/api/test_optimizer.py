@@ -23,7 +23,7 @@ from objectives.plugins import importable
 
 KEYS: dict[str, Any] = {"default_budget": "none", "baselines": [], "applications": {}}
 STRATEGIES = importable("nas.strategies")
-OFTEN = {"random", "nsga2", "optuna_tpe", "exact"}  # the others in the slow tests
+OFTEN = {"random", "nsga2", "exact"}  # the others in the slow tests
 WAITING = "moead"
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "python.md"
 LOOP = re.search(r"## A loop of your own.*?```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)

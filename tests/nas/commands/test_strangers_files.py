@@ -51,7 +51,13 @@ NAMES = (
     *("summary.json", "config.yaml", "manifest.json", "progress.json", "evaluations.csv", "frontier.csv", "picks.csv"),
     *("evaluations.sqlite", "evaluations.sqlite-wal", ".lock", "known.csv", "report.json"),
 )
-SLOW = [pytest.param(line, marks=() if line in ("select", "watch", "resume") else pytest.mark.slow) for line in LINES]
+KINDS = ("a pipe", "a file of 50 GB", "a link to /dev/zero", "a folder")
+OFTEN = {"select": KINDS, "watch": KINDS, "resume": KINDS[:2]}
+LEFT = [
+    pytest.param(line, kind, marks=() if kind in OFTEN.get(line, ()) else pytest.mark.slow)
+    for line in LINES
+    for kind in KINDS
+]
 
 
 def put(kind: str, path: Path) -> None:
@@ -70,9 +76,8 @@ def put(kind: str, path: Path) -> None:
             file.truncate(50_000_000_000)
 
 
-@pytest.mark.parametrize("kind", ["a link to /dev/zero", "a pipe", "a folder", "a file of 50 GB"])
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("line", SLOW)
+@pytest.mark.parametrize(("line", "kind"), LEFT)
 def test_no_file_of_a_strangers_folder_hangs_or_fills_memory(
     line: str, name: str, kind: str, copied: Path, inside: Inside
 ) -> None:

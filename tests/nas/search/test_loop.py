@@ -291,11 +291,12 @@ def test_the_archive_grows_past_its_first_size(problem_of: Callable[..., Problem
 
 # Stored state
 
-RESTORABLE: list[dict[str, Any]] = [
-    {"startup": 8},
-    {"startup": 8, "batch": 7},
-    {"startup": 8, "batch": 3, "repeats": "redraw", "encoding": "integers"},
-]
+RESTORABLE: dict[str, dict[str, Any]] = {
+    "one by one": {"startup": 8},
+    "batches": {"startup": 8, "batch": 7},
+    "redrawn": {"startup": 8, "batch": 3, "repeats": "redraw", "encoding": "integers"},
+}
+OFTEN = (("one by one", (9, 15)), ("batches", (1,)))  # the others are slow
 
 
 def asked_by(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -311,12 +312,14 @@ def asked_by(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counts
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [*RESTORABLE[:2], pytest.param(RESTORABLE[2], marks=pytest.mark.slow)],
-    ids=["one by one", "batches", "redrawn"],
-)
-@pytest.mark.parametrize("stops", [(1,), (9, 15), pytest.param((30, 34), marks=pytest.mark.slow)], ids=str)
+STOPPED = [
+    pytest.param(parameters, stops, id=f"{stops}-{name}", marks=() if (name, stops) in OFTEN else pytest.mark.slow)
+    for name, parameters in RESTORABLE.items()
+    for stops in ((1,), (9, 15), (30, 34))
+]
+
+
+@pytest.mark.parametrize(("parameters", "stops"), STOPPED)
 def test_a_stored_state_shortens_the_replay_and_changes_nothing(
     parameters: dict[str, Any],
     stops: tuple[int, ...],
