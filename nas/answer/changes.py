@@ -109,9 +109,7 @@ def _among(problem: Problem, found: Evaluations) -> Lowest:
 
     def lowest(variant: Problem) -> Evaluations | None:
         rows = usable if variant.scenario is problem.scenario else variant.evaluate(usable.genotypes)
-        rows = replace(rows, budgets=variant.budgets)
-        row = PickRule(None).row(rows)
-        return None if row is None else rows[row : row + 1]
+        return PickRule(None).answer(replace(rows, budgets=variant.budgets))
 
     return lowest
 

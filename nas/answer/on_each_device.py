@@ -53,9 +53,8 @@ def on_each_device(
 def _on(problem: Problem, name: str, found: Evaluations, frontier: Evaluations, *, solved: bool) -> OnDevice:
     place, number = problem.space.place["device"], (problem.space.specification.axes.device or []).index(name)
     own = found[found.genotypes[:, place] == number]
-    row, members = PickRule(None).row(own), int((frontier.genotypes[:, place] == number).sum())
-    best = None if row is None else own[row : row + 1]
-    pick = _solved(problem, name) if solved else best
+    pick, members = PickRule(None).answer(own), int((frontier.genotypes[:, place] == number).sum())
+    pick = _solved(problem, name) if solved else pick
     return OnDevice(name, pick, members, {} if pick is not None else _closest(own))
 
 

@@ -117,8 +117,7 @@ class Outcome:
     @cached_property
     def unsafe(self) -> Evaluations | None:
         """The pick within your budgets as times are predicted, one row, without a margin."""
-        row = replace(PickRule.for_query(self.picks[0].question), margin=False).row(self.evaluations)
-        return None if row is None else self.evaluations[row : row + 1]
+        return replace(PickRule.for_query(self.picks[0].question), margin=False).answer(self.evaluations)
 
     @cached_property
     def on_device(self) -> Problem:

@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from nas.answer import sureness
 from nas.answer.changes import NOTHING, STEP, Change, Changes, changes_of
 from nas.answer.design_words import describe_in_words, figure, figure_of
@@ -91,9 +89,9 @@ def solved_answer(study: Study, frontier: Evaluations) -> ThreeSentences | None:
     changes = changes_of(study, best, frontier, solved=True) if rule.least == "loss" else None
     (witness,) = sureness.of_picks(problem, study.baselines, [pick], frontier)
     there = {} if alike(problem, [(pick, there)]) else there
-    unsafe = PickRule(None, least=rule.least, margin=False).row(frontier)
+    unsafe = PickRule(None, least=rule.least, margin=False).answer(frontier)
     said = answer_of(problem, best, changes, study.baselines, there, witness)
-    return said if unsafe is None else _with_margin(said, problem, best, frontier[np.array([unsafe])])
+    return _with_margin(said, problem, best, unsafe)
 
 
 def _with_margin(

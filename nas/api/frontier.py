@@ -95,7 +95,7 @@ class Frontier:
     def _pick(self, budgets: Iterable[str | Mapping[str, Any]]) -> pd.Series:
         asked = budgets_of(budgets, self.problem.metric_names, self.problem.scenario)
         rule = PickRule(asked[0] if asked else None, asked[1:], least=least_of(self.members.objectives))
-        row = self._solved(rule) if self.evaluated is None else _found(self.evaluated, rule)
+        row = self._solved(rule) if self.evaluated is None else rule.answer(self.evaluated)
         if row is None:
             limits = within((*self.problem.budgets, *asked))
             raise InfeasibleError(f"pick: expected an architecture within {limits}, got none; raise a limit")
@@ -195,11 +195,6 @@ class Frontier:
 
     def _repr_html_(self) -> str:
         return notebook_html(repr(self), self.frame, above=self.answer)
-
-
-def _found(evaluations: Evaluations, rule: PickRule) -> Evaluations | None:
-    row = rule.row(evaluations)
-    return None if row is None else evaluations[row : row + 1]
 
 
 def budgets_of(

@@ -152,8 +152,7 @@ class SettingBySetting:
 
 def _best(rows: Evaluations | None, rule: PickRule) -> Evaluations | None:
     """The best of some rows within the rule's limits, ties broken as everywhere."""
-    row = None if rows is None else PickRule(rule.budget, least=rule.least).row(rows)
-    return None if rows is None or row is None else rows[row : row + 1]
+    return None if rows is None else PickRule(rule.budget, least=rule.least).answer(rows)
 
 
 def _picks(

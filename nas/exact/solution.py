@@ -227,17 +227,11 @@ def _picks(
     if frontier is None and problem.objectives:
         return (None,) * len(rules)
     strict = {rule: rule.strict(problem.budgets, problem.columns) for rule in rules}
-    found = {rule: _of(frontier, rule) for rule in rules if frontier is not None and strict[rule].read_off(frontier)}
+    found = {rule: rule.answer(frontier) for rule in rules if frontier is not None and strict[rule].read_off(frontier)}
     rest = [rule for rule in dict.fromkeys(rules) if rule not in found]
     limited = [replace(rule, within=(*problem.budgets, *rule.within)) for rule in rest]
     found |= zip(rest, solved(limited), strict=True)
     return tuple(found[rule] for rule in rules)
-
-
-def _of(frontier: Evaluations, rule: PickRule) -> Evaluations | None:
-    """The pick among a frontier."""
-    row = rule.row(frontier)
-    return None if row is None else frontier[row : row + 1]
 
 
 def _solution(

@@ -115,18 +115,15 @@ class PickRule:
             keys.append(rounded(evaluations.metrics[self.budget.metric][rows]))
         return int(rows[np.lexsort(tuple(keys))[0]])
 
+    def answer(self, evaluations: Evaluations) -> Evaluations | None:
+        """The pick as one row, or None when nothing is feasible."""
+        row = self.row(evaluations)
+        return None if row is None else evaluations[row : row + 1]
+
     def better(self, old: Evaluations | None, block: Evaluations) -> Evaluations | None:
         """The pick among the old one and a block, as one row."""
-        row = self.row(block)
-        if row is None:
-            return old
-        new = block[row : row + 1]
-        if old is None:
-            return new
-        both = joined(old, new)
-        chosen = self.row(both)
-        assert chosen is not None
-        return both[chosen : chosen + 1]
+        new = self.answer(block)
+        return old if new is None else new if old is None else self.answer(joined(old, new))
 
 
 def _divides_ties(limit: Budget, values: FloatArray) -> bool:

@@ -63,9 +63,7 @@ def problem_of(device: dict[str, Any], kind: str, serving: dict[str, Any], budge
 
 def best(problem: Problem) -> Evaluations | None:
     """The design of least loss within the budgets, one row; None where there is none."""
-    frontier = solve(problem).frontier
-    row = PickRule(None).row(frontier)
-    return None if row is None else frontier[row : row + 1]
+    return PickRule(None).answer(solve(problem).frontier)
 
 
 def cell(device: dict[str, Any], serving: dict[str, Any], budgets: dict[str, float]) -> str:

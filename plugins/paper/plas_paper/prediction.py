@@ -297,9 +297,9 @@ def worth_training(prediction: Prediction) -> tuple[list[str], Evaluations]:
     shapes, first = problem.architectures(frontier.genotypes), problem.architectures(chosen.genotypes)
     for reason, differs in DIFFERENCES.items():
         pool = frontier[differs(shapes, first) & ~np.isin(frontier.keys, chosen.keys)]
-        row = PickRule(None).row(pool)
-        if row is not None:
-            reasons, chosen = [*reasons, reason], joined(chosen, pool[row : row + 1])
+        pick = PickRule(None).answer(pool)
+        if pick is not None:
+            reasons, chosen = [*reasons, reason], joined(chosen, pick)
     return reasons, chosen
 
 
