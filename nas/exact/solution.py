@@ -19,6 +19,7 @@ from nas.problem.problem import Problem
 from nas.problem.settings import SCENARIOS, each_setting
 from nas.problem.uncertainty import FROM_LOSS
 from objectives.scenario import Scenario
+from search_spaces.arrays import IntArray
 
 LARGEST = 10**8  # architectures that are enumerated where parts are not declared
 SMALL = 100_000  # architectures whose enumeration is quicker than setting up sums
@@ -132,8 +133,11 @@ def solve(
     rules: tuple[PickRule, ...] = (),
     report: Callable[[int], None] = lambda covered: None,
     checkpoint: SolverCheckpoint | None = None,
+    good: IntArray | None = None,
 ) -> ExactSolution:
     """Return the exact answers; `report` receives the number of newly settled architectures. Without objectives only the picks.
+
+    good: genotypes from which answers are found sooner.
 
     Raises:
         UsageError: more architectures than can be covered.
@@ -142,7 +146,7 @@ def solve(
     checkpoint, settled = checkpoint or SolverCheckpoint(), Tally(report)
     if way == "parts":
         try:
-            return _by_parts(problem, rules, settled, checkpoint)
+            return _by_parts(problem, rules, settled, checkpoint, good=good)
         except BrokenSum as error:
             obstacle = error.reason
             _refuse_beyond(problem, obstacle)
@@ -197,9 +201,10 @@ def _by_parts(
     report: Callable[[int], None],
     checkpoint: SolverCheckpoint,
     most: int | None = None,
+    good: IntArray | None = None,
 ) -> ExactSolution:
     names = metrics_of(problem, tuple(replace(rule, dense=False) for rule in rules))
-    sums = SettingBySetting(problem, names, checkpoint, most)
+    sums = SettingBySetting(problem, names, checkpoint, most, good)
     frontier = sums.frontier(problem.objectives, problem.budgets, report=report) if problem.objectives else None
     picks = _picks(problem, frontier, rules, sums.picks)
     effort = sums.effort

@@ -54,10 +54,11 @@ class Exact:
             vocabulary = problem.with_vocabulary(question.vocabulary).vocabulary
             rules.setdefault(vocabulary, []).append(PickRule.for_query(question))
         own = rules.pop(problem.vocabulary)
-        yield solve(problem, tuple(dict.fromkeys(own)), self.context.report, self.context.checkpoint)
+        solution = solve(problem, tuple(dict.fromkeys(own)), self.context.report, self.context.checkpoint)
+        yield solution
         for vocabulary, others in rules.items():
             alike = replace(problem.with_vocabulary(vocabulary), objectives=())
-            yield solve(alike, tuple(others), checkpoint=self.context.checkpoint)
+            yield solve(alike, tuple(others), checkpoint=self.context.checkpoint, good=solution.frontier.genotypes)
 
     def tell(self, evaluations: object) -> None:
         """Nothing is learned."""

@@ -226,7 +226,7 @@ class BranchAndBound:
         rest = left.kept(~single)
         before, after = (int((volumes[some.box] * size[some.backbone]).sum()) for some in (items, rest))
         self.effort.covered += before - after
-        return rest.split(ffn) if len(rest) else None
+        return rest.split(ffn, twice=len(rest) < FEW) if len(rest) else None
 
     def _alive(self, items: Items, ffn: FloatArray) -> IntArray:
         """The rows of items whose best imaginable point is within the budgets and not behind an incumbent."""

@@ -182,9 +182,8 @@ class SumsOfParts:
     def _begun(
         self, asked: Sequence[Question], problems: Sequence[Problem], metrics: tuple[str, ...], page: dict[str, Any]
     ) -> tuple[Wanted, ...]:
-        """What is known before the first block: from the checkpoint, else good and random architectures."""
+        """What is known before the first block: from the checkpoint, else good architectures, else random ones."""
         good = self.problem.evaluate(self.good, metrics)
-        of_random = replace(self.rated, metrics={metric: self.rated.metrics[metric] for metric in metrics})
         notes = page.get("known", [])
         wanted, space = [], self.problem.space
 
@@ -198,8 +197,10 @@ class SumsOfParts:
             known = Incumbents.restored(notes[number], evaluated, elsewhere) if page else Incumbents(elsewhere)
             names = tuple(o.name for o in one.objectives)
             wanted.append(Wanted(names, one.budgets, known, dense if one.dense else None))
-            for begun in () if page else (good, of_random):
-                wanted[-1].add(begun)
+            if not page:
+                wanted[-1].add(good)
+            if not page and known.front is None:
+                wanted[-1].add(replace(self.rated, metrics={metric: self.rated.metrics[metric] for metric in metrics}))
         return tuple(wanted)
 
     def _settle(

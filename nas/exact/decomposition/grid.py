@@ -327,11 +327,14 @@ class Items:
     def _ends(self) -> IntArray:
         return np.searchsorted(self.box, np.arange(len(self.boxes)), side="right")
 
-    def split(self, shares: FloatArray) -> Self:
-        """Return the same items with every box cut in halves; `shares` are the boxes' own."""
+    def split(self, shares: FloatArray, *, twice: bool = False) -> Self:
+        """Return the same items with every box cut in halves, or these cut again; `shares` are the boxes' own."""
         start = np.flatnonzero(np.diff(self.box, prepend=-1))
         used, counts = self.box[start], np.diff(start, append=len(self))
         halves, source = self.boxes[used].halves()
+        if twice:
+            halves, again = halves.halves()
+            source = source[again]
         order = np.argsort(source, kind="stable")
         source = source[order]
         child, within = _ranges(counts[source])
