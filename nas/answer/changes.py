@@ -220,14 +220,10 @@ def _change(variant: Problem, kind: str, name: str, at: float | str, pick: Evalu
 
 def _binds(problem: Problem, budget: Budget, before: float, lowest: Lowest, tried: Sequence[Change]) -> bool:
     """Whether a lower loss is to be had without a budget, the others as they are: a tenth more of it shows that soonest."""
-    raised = next((change for change in tried if change.name == budget.metric), None)
-    if raised is not None and raised.nats > NOTHING:
+    if any(change.name == budget.metric and change.nats > NOTHING for change in tried):
         return True
-    relaxed = [replace(problem, budgets=tuple(each for each in problem.budgets if each is not budget))]
-    if raised is None:
-        relaxed.insert(0, with_budget(problem, replace(budget, limit=budget.limit * (1.0 + STEP))))
-    answers = (lowest(each) for each in relaxed)
-    return any(found is not None and before - float(found.metrics["loss"][0]) > NOTHING for found in answers)
+    free = lowest(replace(problem, budgets=tuple(each for each in problem.budgets if each is not budget)))
+    return free is not None and before - _loss(free) > NOTHING
 
 
 def _unpriced(study: Study, tried: Sequence[Change]) -> Iterator[str]:

@@ -19,7 +19,7 @@ from search_spaces.arrays import BoolArray, FloatArray, IntArray
 class Incumbents:
     """Feasible non-dominated architectures, with all ties.
 
-    New ones wait until there are enough to renew the table or, rarer, the frontier. `elsewhere` are objective values,
+    New ones wait until there are enough to renew the table, few beside few, or, rarer, the frontier. `elsewhere` are objective values,
     (k, m), of feasible architectures of another space: they are not among the known, but whoever is behind them is behind.
     """
 
@@ -40,7 +40,7 @@ class Incumbents:
         known = 0 if self.front is None else len(self.front)
         if self.table is None or self.front is None or sum(map(len, self.waiting)) > max(2000, known // 2):
             self.settle()
-        elif self.unseen > max(200, known // 50):
+        elif self.unseen > min(200, known // 2):
             self.table.add(np.concatenate([part.values for part in self.waiting]))
             self.unseen = 0
 
