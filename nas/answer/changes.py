@@ -223,7 +223,7 @@ def _binds(problem: Problem, budget: Budget, before: float, lowest: Lowest, trie
     if any(change.name == budget.metric and change.nats > NOTHING for change in tried):
         return True
     free = lowest(replace(problem, budgets=tuple(each for each in problem.budgets if each is not budget)))
-    return free is not None and before - _loss(free) > NOTHING
+    return free is not None and before - free.first["loss"] > NOTHING
 
 
 def _unpriced(study: Study, tried: Sequence[Change]) -> Iterator[str]:
