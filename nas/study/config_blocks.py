@@ -3,10 +3,11 @@
 Source: the configuration and modelling classes of transformers 5.23; NVIDIA's DeciLM and Puzzletron for `block_configs`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from nas.study.config_kinds import (
+    MAMBA_KEYS,
     Columns,
     Config,
     dense_first,
@@ -14,6 +15,7 @@ from nas.study.config_kinds import (
     exaone4,
     latent_sizes,
     local,
+    mamba2,
     one_each,
     refuse_other,
     whole_heads,
@@ -21,7 +23,7 @@ from nas.study.config_kinds import (
     written,
 )
 from search_spaces.architectures import Architectures
-from search_spaces.layer_kinds import KIND_DEFAULTS, LINEAR_KINDS, Block, written_blocks
+from search_spaces.layer_kinds import KIND_DEFAULTS, Block, written_blocks
 
 #: Keys of a config.json that list layers one by one, beside those of its family.
 BY_LAYER = ("per_layer_config", "block_configs")
@@ -96,8 +98,8 @@ def _blocks(given: Any, depth: int, config: Config) -> Iterator[Block]:
             yield Block("mixer", 1, _size("num_key_value_heads", kv_heads))
         if ffn is not None:
             size, mult = ffn.pop("intermediate_size", None), ffn.pop("ffn_mult", None)
-            if size is None and isinstance(mult, (int, float)):
-                size = -(-int(2 * mult * width / 3) // 256) * 256
+            if size is None and mult is not None:
+                size = -(-int(2 * Config({"ffn_mult": mult}).factor("ffn_mult") * width / 3) // 256) * 256
             _refuse(ffn)
             yield Block("ffn", 1, _size("intermediate_size", size))
 
@@ -159,8 +161,9 @@ def openelm(content: Mapping[str, Any]) -> Mapping[str, Any]:
     for key in ("ffn_with_glu", "normalize_qk_projections"):
         if content.get(key) is not True:
             raise ValueError(f"{key}: expected True, got {written(content.get(key))}")
-    sizes = [max(step, int(m * width + step / 2) // step * step) for m in layers["ffn_multipliers"]]
-    sizes = [n + step if n < 0.9 * m * width else n for n, m in zip(sizes, layers["ffn_multipliers"], strict=True)]
+    factors = [Config({"ffn_multipliers": m}).factor("ffn_multipliers") for m in layers["ffn_multipliers"]]
+    sizes = [max(step, int(m * width + step / 2) // step * step) for m in factors]
+    sizes = [n + step if n < 0.9 * m * width else n for n, m in zip(sizes, factors, strict=True)]
     names = ("num_attention_heads", "num_key_value_heads", "intermediate_size")
     rows = [dict(zip(names, row, strict=True)) for row in zip(*[*layers.values()][:2], sizes, strict=True)]
     read = {*OF_OPENELM, "ffn_with_glu", "normalize_qk_projections", *OPENELM}
@@ -169,27 +172,9 @@ def openelm(content: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**own, **renamed, **rows[0], "per_layer_config": {str(i): row for i, row in enumerate(rows)}}
 
 
-def mamba2(config: Config, keys: Sequence[str], *, count: int) -> Columns:
-    """Columns of `count` layers of Mamba2 from the keys of heads, groups, state, head size and kernel."""
-    heads, groups, state, size, kernel = (config.whole(key) for key in keys)
-    return {
-        "n_linear": count,
-        "linear_kind": LINEAR_KINDS.index("mamba2"),
-        "linear_heads": heads,
-        "linear_key_heads": groups,
-        "linear_key_dim": state,
-        "linear_value_dim": size,
-        "linear_kernel": kernel,
-    }
-
-
 NEMOTRON_LAYERS = {
-    "M": "mamba",
-    "mamba": "mamba",
-    "linear_attention": "mamba",
-    "*": "attention",
-    "attention": "attention",
-    "full_attention": "attention",
+    **dict.fromkeys(("M", "mamba", "linear_attention"), "mamba"),
+    **dict.fromkeys(("*", "attention", "full_attention"), "attention"),
     "-": "mlp",
     "mlp": "mlp",
     "E": "moe",
@@ -263,15 +248,10 @@ def falcon_h1(config: Config) -> Columns:
     if not config.get("mamba_conv_bias"):
         raise ValueError(f"mamba_conv_bias: expected True, got {written(config.get('mamba_conv_bias'))}")
     sized = Config({**config.values, "mamba_d_head": size})
-    keys = ("mamba_n_heads", "mamba_n_groups", "mamba_d_state", "mamba_d_head", "mamba_d_conv")
     normless = 0 if config.get("mamba_rms_norm") else depth * inner  # the norm that other Mamba2 layers have
-    mamba = mamba2(sized, keys, count=depth)
-    blocks = [
-        Block("mixer", depth, {**mamba, "norms_per_layer": 0, "further_parameters": -normless}),
-        Block("mixer", depth, {}),
-        Block("ffn", depth, {}),
-    ]
-    return {"layers": written_blocks(blocks)}
+    mamba = mamba2(sized, MAMBA_KEYS, count=depth)
+    beside = Block("mixer", depth, {**mamba, "norms_per_layer": 0, "further_parameters": -normless})
+    return {"layers": written_blocks([beside, Block("mixer", depth, {}), Block("ffn", depth, {})])}
 
 
 def sparse_latent(config: Config) -> Columns:
@@ -313,12 +293,14 @@ def step3p5(config: Config) -> Columns:
     depth, d = config.whole("num_hidden_layers"), config.whole("hidden_size")
     kinds = config.layers(lambda i: "full")
     other = config.get("attention_other_setting") or {}
+    if not isinstance(other, dict):
+        raise ValueError(f"attention_other_setting: expected keys of layers with a window, got {written(other)}")
     stated = config.get("num_sliding_attention_heads") or other.get("num_attention_heads")
     heads = config.whole("num_attention_heads")
     of_local = heads if stated is None else Config({"heads": stated}).whole("heads")
     full, local = kinds.count("full"), kinds.count("local")
-    types = config.get("mlp_layer_types")
-    dense = types.count("dense") if isinstance(types, list) else 3
+    types = config.listed("mlp_layer_types", depth)
+    dense = types.count("dense") if types else 3
     if not 0 <= dense < depth:
         raise ValueError(f"mlp_layer_types: expected sparse layers too, got {written(types)}")
     sparse = {**_routed(config), "shared_expert_size": config.whole("share_expert_dim")}
@@ -333,6 +315,32 @@ def step3p5(config: Config) -> Columns:
     return {"layers": written_blocks(blocks)}
 
 
+def laguna(config: Config) -> Columns:
+    """The same by Laguna's keys."""
+    gates = [config.get("gating"), *config.listed("gating_types")]
+    if any(gate not in (True, "per-head", "per_head") for gate in gates):
+        raise ValueError(f"gating: expected one gate per head, got {written(gates)}")
+    depth = config.whole("num_hidden_layers")
+    heads = config.listed("num_attention_heads_per_layer", depth) or [config.whole("num_attention_heads")] * depth
+    kinds = config.layers(lambda i: "full")
+    by_kind = dict(zip(kinds, heads, strict=True))
+    if [by_kind[kind] for kind in kinds] != heads:
+        raise ValueError(f"num_attention_heads_per_layer: expected one number for each kind, got {written(heads)}")
+    names = {"n_routed_experts": "num_experts", "share_expert_dim": "shared_expert_intermediate_size"}
+    own = {name: config.get(key) for name, key in names.items()} | {"num_sliding_attention_heads": by_kind.get("local")}
+    ffns = config.listed("mlp_layer_types", depth) or ["dense", *["sparse"] * (depth - 1)]
+    own |= {"num_attention_heads": by_kind.get("full", heads[0]), "mlp_layer_types": ffns}
+    further = config.whole("num_experts") * ffns.count("sparse")  # a bias of each expert
+    return {**step3p5(Config({**config.values, **own})), "further_parameters": further}
+
+
+def phimoe(config: Config) -> Columns:
+    """Windows, norms with a bias, and a bias of the LM head where lm_head_bias says so."""
+    of_head = config.whole("vocab_size") * bool(config.get("lm_head_bias"))
+    norms = (2 * config.whole("num_hidden_layers") + 1) * config.whole("hidden_size")
+    return {**window_everywhere(config), "further_parameters": norms + of_head}
+
+
 def llama4(config: Config) -> Columns:
     """Attention within chunks, priced as windows of their size; experts in every so many layers beside a shared one, others dense."""
     depth, size = config.whole("num_hidden_layers"), config.whole("intermediate_size")
@@ -342,7 +350,7 @@ def llama4(config: Config) -> Columns:
         raise ValueError(f"moe_layers: expected numbers from 0 to {depth - 1}, got {written(given)}")
     dense = depth - len(set(sparse))
     every, types = config.whole("no_rope_layer_interval"), config.get("layer_types")
-    rope = config.get("no_rope_layers") or [(i + 1) % every for i in range(depth)]
+    rope = config.listed("no_rope_layers") or [(i + 1) % every for i in range(depth)]
     if types is None:
         types = ["chunked_attention" if each else "full_attention" for each in rope]
     if not isinstance(types, list) or len(types) != depth or not {*types} <= {"chunked_attention", "full_attention"}:
@@ -405,22 +413,16 @@ def gpt2(config: Config) -> Columns:
     depth, d = config.whole("num_hidden_layers"), config.whole("hidden_size")
     size = 4 * d if config.get("n_inner") is None else config.whole("n_inner")
     further = (2 * depth + 1) * d + depth * (size + d) + depth * d
-    table = config.whole("max_position_embeddings") * d
-    return {
-        **whole_heads(config),
-        "ungated_ffn": True,
-        "expert_size": size,
-        "further_parameters": further,
-        "table_parameters": table,
-    }
+    apart = {"further_parameters": further, "table_parameters": config.whole("max_position_embeddings") * d}
+    return {**whole_heads(config), "ungated_ffn": True, "expert_size": size, **apart}
 
 
 def gpt_neox(config: Config) -> Columns:
     """Full attention of as many KV heads as heads, norms and an FFN of two matrices with a bias."""
-    biased, depth, d = (
-        bool(config.get("attention_bias")),
+    depth, d, biased = (
         config.whole("num_hidden_layers"),
         config.whole("hidden_size"),
+        bool(config.get("attention_bias")),
     )
     further = (2 * depth + 1) * d + _ffn_biases(config) + depth * d * biased
     whole_heads(config)

@@ -35,6 +35,7 @@ PATTERNS = (
     "full_attn_idxs",
 )
 SHARE = "partial_rotary_factor"
+OFF: tuple[Any, ...] = (None, False, 0, "", [], {})
 WINDOWS = ("sliding_window", "attention_chunk_size")
 TOWERS = ("vision_config", "audio_config")
 MLA = "latent attention (MLA) beside something else"
@@ -136,7 +137,7 @@ def deciding(content: Mapping[str, Any]) -> list[str]:
     lines = [] if text is None else [_tie(content, {**text, "model_type": own["model_type"]})[1]]
     design, window = architecture_of(own), own.get("sliding_window")
     windowed = "window=" in names_of(design.layers[:1])[0] or bool(design.n_local[0])
-    if window and not windowed:
+    if isinstance(window, int) and window and not windowed:
         off = "use_sliding_window" in {*own, *settings_of(own).values} and not own.get("use_sliding_window")
         why = "use_sliding_window is off" if off else "no layer of it is said to have one"
         lines.append(f"sliding_window is {window:,}, which no layer has: {why}")
@@ -330,7 +331,7 @@ def settings_of(content: Mapping[str, Any]) -> Config:
         off = model_types().harmless_at
         if not known and key in off and value is not None and value not in off[key]:
             raise ValueError(f"{key}: expected {' or '.join(map(written, off[key]))}, got {written(value)}")
-        if not known and key not in model_types().harmless and key not in off and not _of_another_class(key):
+        if not known and key not in model_types().harmless and key not in off and not _unread(key, value, family):
             raise ValueError(
                 f"{key}: expected keys of a {name} model, got one that is not read and may change its layers; "
                 "remove it if it does not"
@@ -352,7 +353,7 @@ def _refuse_windows_of_engines(content: Mapping[str, Any], read: Collection[str]
     most = content.get("max_position_embeddings")
     for key in () if "layer_types" in read or content.get("use_sliding_window") is False else WINDOWS:
         size = content.get(key)
-        if key not in read and size and not (isinstance(most, int) and isinstance(size, int) and size >= most):
+        if key not in read and size and not (isinstance(most, int) and isinstance(size, int) and size >= most > 0):
             raise ValueError(f"{key}: expected null, as the class reads none but caches do, got {written(size)}")
 
 
@@ -371,9 +372,15 @@ def _of_all_layers(key: str, value: Any, depth: Any) -> Any:
     return value[0]
 
 
-def _of_another_class(key: str) -> bool:
-    """Whether a key is one of another family's, left there by whoever made the file: this class does not read it."""
-    return any(key in of.defaults or key in of.renamed for of in model_classes().values())
+def _unread(key: str, value: Any, family: Family) -> bool:
+    """Whether a family's class does not read a key: one that is off, or another family's, left there by whoever made the file.
+
+    What has a number or a list may size layers of a class that transformers does not have.
+    """
+    if value in OFF:
+        return True
+    sizes = bool(family.as_class) and type(value) in (int, list, dict)
+    return not sizes and any(key in of.defaults or key in of.renamed for of in model_classes().values())
 
 
 def _key_value_heads(config: Config) -> Columns:
@@ -398,9 +405,11 @@ def _turned(config: Config, size: int) -> int:
     """How many of a head's features positions turn; 0 where its class turns none."""
     if "rope_parameters" not in config.values or config.values.get("position_embedding_type", "rope") != "rope":
         return 0
+    if SHARE not in config.values:  # its class turns whole heads, whatever the file says
+        return size
     rope = config.get("rope_parameters")
     share = (rope if isinstance(rope, dict) else {}).get(SHARE, config.get(SHARE))
-    return int(size * share) if isinstance(share, (int, float)) else size
+    return size if share is None else int(size * Config({SHARE: share}).factor(SHARE))
 
 
 def _chosen(config: Config) -> str:

@@ -6,7 +6,10 @@ Source: the configuration and modelling classes of transformers 5.23.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from search_spaces.layer_kinds import LINEAR_KINDS
+
 Columns = dict[str, Any]
+MAMBA_KEYS = ("mamba_n_heads", "mamba_n_groups", "mamba_d_state", "mamba_d_head", "mamba_d_conv")
 LARGEST = 10**9  # of any count or size, so that no product of them overflows
 KIND_OF = {
     "full_attention": "full",
@@ -46,6 +49,28 @@ class Config:
     def count(self, key: str) -> int:
         """A number that may be 0, which null stands for too."""
         return 0 if self.values.get(key) is None else self.whole(key, least=0)
+
+    def factor(self, key: str) -> float:
+        """A positive number.
+
+        Raises:
+            ValueError: another value.
+        """
+        value = self.values.get(key)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= LARGEST:
+            raise ValueError(f"{key}: expected a positive number, got {written(value)}")
+        return value
+
+    def listed(self, key: str, length: int = 0) -> list[Any]:
+        """The entries of a list, of a given length if it is not 0; none of null.
+
+        Raises:
+            ValueError: no list, or one of another length.
+        """
+        value = self.values.get(key)
+        if not isinstance(value, list | None) or (value and length not in (0, len(value))):
+            raise ValueError(f"{key}: expected a list{f' of {length}' * bool(length)}, got {written(value)}")
+        return value or []
 
     def layers(self, otherwise: Callable[[int], str], other: str = "local") -> list[str]:
         """The mixer of each layer, full or the other one: local, linear or conv; `otherwise` says it where the config does not.
@@ -133,8 +158,8 @@ def smollm3(config: Config) -> Columns:
     """A window in the layers that know positions where use_sliding_window says so."""
     if not config.get("use_sliding_window") or config.get("sliding_window") is None:
         return full_attention(config)
-    rotated, every = config.get("no_rope_layers"), config.whole("no_rope_layer_interval")
-    has_rope = [bool((i + 1) % every) for i in range(config.whole("num_hidden_layers"))] if rotated is None else rotated
+    depth, every = config.whole("num_hidden_layers"), config.whole("no_rope_layer_interval")
+    has_rope = config.listed("no_rope_layers", depth) or [bool((i + 1) % every) for i in range(depth)]
     return local(config, config.layers(lambda i: "full" if has_rope[i] else "local"))
 
 
@@ -155,10 +180,8 @@ def full_first(config: Config) -> Columns:
 
 def granite_swa(config: Config) -> Columns:
     """The same with sinks as further parameters."""
-    return {
-        **full_first(config),
-        "further_parameters": config.whole("num_hidden_layers") * config.whole("num_attention_heads"),
-    }
+    sinks = config.whole("num_hidden_layers") * config.whole("num_attention_heads")
+    return {**full_first(config), "further_parameters": sinks}
 
 
 def hyperclovax(config: Config) -> Columns:
@@ -403,8 +426,8 @@ def minimax_m2(config: Config) -> Columns:
     Raises:
         ValueError: attn_type_list says another kind.
     """
-    types = config.get("attn_type_list")
-    if types is not None and (not isinstance(types, list) or set(types) != {1}):
+    types = config.listed("attn_type_list")
+    if any(each != 1 for each in types):
         raise ValueError(f"attn_type_list: expected 1, full attention, alone, got {written(types)}")
     return full_attention(config)
 
@@ -469,13 +492,13 @@ def lfm2(config: Config) -> Columns:
     for key in ("block_dim", "conv_dim", "conv_dim_out"):
         refuse_other(config, key, config.whole("hidden_size"))
     refuse_other(config, "num_heads", config.whole("num_attention_heads"))
-    full = config.get("full_attn_idxs")
-    kinds = config.layers(lambda i: "full" if full is None or i in full else "conv", "conv")
+    full = config.listed("full_attn_idxs")
+    kinds = config.layers(lambda i: "full" if config.get("full_attn_idxs") is None or i in full else "conv", "conv")
     size = config.whole("intermediate_size" if config.get("block_ff_dim") is None else "block_ff_dim")
     if config.get("block_auto_adjust_ff_dim"):
         size, multiple = int(2 * size / 3), config.whole("block_multiple_of")
-        if (factor := config.get("block_ffn_dim_multiplier")) is not None:
-            size = -(-int(factor * size) // multiple) * multiple
+        if config.get("block_ffn_dim_multiplier") is not None:
+            size = -(-int(config.factor("block_ffn_dim_multiplier") * size) // multiple) * multiple
     return {**_convolutions(config, kinds), "expert_size": size}
 
 
@@ -534,13 +557,19 @@ def granite_hybrid(config: Config) -> Columns:
     size = inner // heads if config.get("mamba_d_head") == "auto" else config.whole("mamba_d_head")
     if size * heads != inner:
         raise ValueError(f"mamba_n_heads: expected heads that divide mamba_expand x hidden_size {inner:,}, got {heads}")
+    sized, count = Config({**config.values, "mamba_d_head": size}), kinds.count("linear")
+    return {**ffn, **mamba2(sized, MAMBA_KEYS, count=count), "linear_kind": "mamba2"}
+
+
+def mamba2(config: Config, keys: Sequence[str], *, count: int) -> Columns:
+    """Columns of `count` layers of Mamba2 from the keys of heads, groups, state, head size and kernel."""
+    heads, groups, state, size, kernel = (config.whole(key) for key in keys)
     return {
-        **ffn,
-        "n_linear": kinds.count("linear"),
-        "linear_kind": "mamba2",
+        "n_linear": count,
+        "linear_kind": LINEAR_KINDS.index("mamba2"),
         "linear_heads": heads,
-        "linear_key_heads": config.whole("mamba_n_groups"),
-        "linear_key_dim": config.whole("mamba_d_state"),
+        "linear_key_heads": groups,
+        "linear_key_dim": state,
         "linear_value_dim": size,
-        "linear_kernel": config.whole("mamba_d_conv"),
+        "linear_kernel": kernel,
     }

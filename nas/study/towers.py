@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from nas.study.config_kinds import Config
 from objectives.arithmetic import evaluated
 from objectives.counts import total
 from objectives.plugins import packaged
@@ -24,9 +25,9 @@ def beside(content: Mapping[str, Any], text: Mapping[str, Any], decoder: Archite
     parts = [name for name in ("vision", "audio") if content.get(f"{name}_config")]
     sizes = {f"{part} tower": tower(content, part, int(decoder.width[0])) for part in parts}
     for key in DRAFTS:
-        if text.get(key):
-            size = int(text[key]) * drafting(decoder)
-            sizes[f"{text[key]} layer that drafts tokens ({key})"] = None if isnan(size) else int(size)
+        if count := Config(text).count(key):
+            size = count * drafting(decoder)
+            sizes[f"{count} layer that drafts tokens ({key})"] = None if isnan(size) else int(size)
             break
     return sizes
 

