@@ -17,7 +17,7 @@ def main() -> None:
         arguments = sys.argv[1:]
         if not arguments or arguments[0] in ("-h", "--help", "help"):
             sys.stdout.write(overview())
-        elif arguments[0] == "--version":
+        elif arguments[0] in ("--version", "version"):
             from objectives.plugins import DISTRIBUTION, version_of
 
             sys.stdout.write(f"{DISTRIBUTION} {version_of(DISTRIBUTION)}\n")

@@ -148,12 +148,6 @@ DRAFTING_EXPERTS = Step({"decode": Ratios(8, (0.85, 0.90, 0.96, 1.04, 1.06, 1.08
 ACCEPTANCE = Step({"decode": Ratios(27, (0.94, 0.95, 0.97, 0.98, 0.98, 0.99, 1.00, 1.04, 1.10, 1.18, 1.28))})
 SLOW = Step({"decode": Ratios(26, (0.70, 0.88, 0.91, 0.99, 0.99, 1.00, 1.00, 1.05, 1.09, 1.13, 1.42))})
 SLOW_TYPICAL = Step({"decode": Ratios(31, (0.45, 0.64, 0.65, 0.75, 0.81, 0.86, 0.97, 1.04, 1.10, 1.25, 2.33))})
-#: Names of formats by which a study's precisions are known elsewhere.
-NEAREST = {
-    "w8a8": "int8, which is weights and activations of 8 bits",
-    "awq": "w4a16, which is AWQ's and GPTQ's in groups of 128",
-    "gptq": "w4a16, which is AWQ's and GPTQ's in groups of 128",
-}
 MEASURED_FORMATS = {"fp16", "int4"}  # between which formats were seen to transfer
 
 

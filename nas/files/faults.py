@@ -3,7 +3,7 @@
 import difflib
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path as PathOfFile
@@ -13,7 +13,6 @@ from pydantic import BaseModel, ValidationError
 
 from nas.errors import UsageError
 from objectives.quantities import short
-from objectives.transfers import NEAREST
 
 Path = tuple[str | int, ...]
 ROMAN = re.compile(r"i{2,3}$")
@@ -33,10 +32,14 @@ MEANT = {
     **dict.fromkeys(("latency", "latency_ms", "time", "time_ms", "ms", "delay"), TIMES),
     **dict.fromkeys(("memory", "ram", "vram", "dram"), ("resident_gb", "memory_gb")),
     **dict.fromkeys(("speed", "throughput", "tps", "tokens/s", "tok/s", "t/s", "toks"), ("tokens_per_second",)),
+    **dict.fromkeys(("ttft", "time_to_first_token"), ("ttft_ms",)),
     **dict.fromkeys(("4bit", "4-bit", "q4", "4"), ("int4", "w4a16", "q4_k_m", "mlx_4bit")),
     **dict.fromkeys(("8bit", "8-bit", "q8", "8"), ("int8", "q8_0", "mlx_8bit")),
     **dict.fromkeys(("16bit", "16-bit", "f16", "bf16", "bfloat16", "float16", "half", "16"), ("fp16",)),
     **dict.fromkeys(("bayesian", "bayes", "bo", "gp"), ("optuna_gp",)),
+    "tpe": ("optuna_tpe",),
+    "w8a8": ("int8",),  # which is weights and activations of 8 bits
+    **dict.fromkeys(("awq", "gptq"), ("w4a16",)),  # in groups of 128
     **dict.fromkeys(("ga", "genetic", "evolution", "evolutionary"), ("nsga2",)),
     **dict.fromkeys(("grid", "grid_search", "brute_force", "exhaustive"), ("exact",)),
     **dict.fromkeys(("f32", "float32", "float", "32"), ("fp32",)),
@@ -49,8 +52,8 @@ MEANT = {
     "workload": ("input_tokens", "output_tokens", "batch", "--input-tokens", "--output-tokens"),
     **dict.fromkeys(("generate", "max-tokens", "max-new-tokens"), ("--output-tokens",)),
     **dict.fromkeys(("quant", "quantization", "quantisation", "bits", "dtype"), ("--precision", "formats")),
-    **dict.fromkeys(("board", "boards", "hardware", "chips", "gpus", "phones"), ("devices",)),
-    **dict.fromkeys(("algorithm", "algorithms", "optimizer", "optimizers"), ("--algo", "strategies")),
+    **dict.fromkeys(("board", "boards", "hardware", "chips", "gpus", "phones"), ("devices", "--device")),
+    **dict.fromkeys(("algorithm", "algorithms", "optimizer", "optimizers"), ("--algo", "--algos", "strategies")),
     **dict.fromkeys(("max-evals", "evals", "budget-evals", "trials", "n-trials", "iterations"), ("--evaluations",)),
 }  # words of other tools for what has another name here
 
@@ -66,13 +69,23 @@ def nearest(name: str, choices: Sequence[str], otherwise: str = "") -> str:
     return CHOOSE + (f", or give {otherwise}" if otherwise else "")
 
 
+def called(name: str, choices: Collection[str]) -> list[str]:
+    """The one that is spelled otherwise (NSGA-II, nsga2), or what other tools call so."""
+    same = [choice for choice in choices if squashed(choice) in (squashed(name), f"{squashed(name)}s")]
+    return same or [choice for choice in MEANT.get(name.lower().strip("-"), ()) if choice in choices]
+
+
+def meant(name: str, choices: Collection[str]) -> str:
+    """The only choice that a name stands for, else the name itself."""
+    standing = [] if name in choices else called(name, choices)
+    return standing[0] if len(standing) == 1 else name
+
+
 def similar(name: str, choices: Sequence[str]) -> list[str]:
-    """The one that is spelled otherwise (NSGA-II, nsga2), what other tools call so, else those that hold the name, else the closest."""
+    """What is called so, else those that hold the name, else the closest."""
     asked = squashed(name)
-    if same := [choice for choice in choices if squashed(choice) == asked]:
-        return same
-    if meant := [choice for choice in MEANT.get(name.lower().strip("-"), ()) if choice in choices]:
-        return meant
+    if standing := called(name, choices):
+        return standing
     holding = [choice for choice in choices if asked in squashed(choice)] if len(asked) > 2 else []
     if holding:
         return sorted(holding, key=lambda choice: not squashed(choice).startswith(asked))
@@ -254,8 +267,6 @@ def plain(detail: Any) -> str:
         return f"expected {words} {context[key]:g}, got {got}; correct it"
     if kind in ("literal_error", "enum"):
         choices = context["expected"].replace("'", "")
-        if "int4" in choices and (like := NEAREST.get(str(detail["input"]).lower().replace("-", "_"))):
-            return f"expected a format ('plas list formats'), got {got}; write {like}"
         names = choices.replace(" or ", ", ").split(", ")
         if len(names) > MOST_SHOWN:
             return unknown("a format" if "int4" in names else "one", detail["input"], names)

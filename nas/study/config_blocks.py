@@ -331,7 +331,8 @@ def laguna(config: Config) -> Columns:
     ffns = config.listed("mlp_layer_types", depth) or ["dense", *["sparse"] * (depth - 1)]
     own |= {"num_attention_heads": by_kind.get("full", heads[0]), "mlp_layer_types": ffns}
     further = config.whole("num_experts") * ffns.count("sparse")  # a bias of each expert
-    return {**step3p5(Config({**config.values, **own})), "further_parameters": further}
+    of_full = {"n_heads": own["num_attention_heads"], "further_parameters": further}
+    return {**step3p5(Config({**config.values, **own})), **of_full}
 
 
 def phimoe(config: Config) -> Columns:
@@ -446,11 +447,6 @@ def exaone_moe(config: Config) -> Columns:
     dense = config.count("first_k_dense_replace")
     shared = config.count("num_shared_experts") * config.whole("moe_intermediate_size")
     return {**exaone4(config), "shared_expert_size": shared, **dense_first(config, dense_layers(config, dense))}
-
-
-def solar_open(config: Config) -> Columns:
-    """Full attention, shared experts without a gate."""
-    return {"shared_expert_size": config.count("n_shared_experts") * config.whole("moe_intermediate_size")}
 
 
 def afmoe(config: Config) -> Columns:

@@ -336,7 +336,7 @@ def latent(config: Config) -> Columns:
     """Latent attention (MLA), first layers with a dense FFN, and shared experts without a gate (DeepSeek V2 and V3)."""
     return {
         **latent_sizes(config),
-        **_shared_experts(config),
+        **shared_experts(config),
         **dense_first(config, config.count("first_k_dense_replace")),
     }
 
@@ -347,7 +347,7 @@ def glm4_moe_lite(config: Config) -> Columns:
     first = config.get("first_k_dense_replace")
     if first not in (None, dense):
         raise ValueError(f"first_k_dense_replace: expected {dense}, as mlp_layer_types says, got {written(first)}")
-    return {**latent_sizes(config), **_shared_experts(config), **dense_first(config, dense)}
+    return {**latent_sizes(config), **shared_experts(config), **dense_first(config, dense)}
 
 
 def latent_sizes(config: Config) -> Columns:
@@ -365,7 +365,8 @@ def latent_sizes(config: Config) -> Columns:
     }
 
 
-def _shared_experts(config: Config) -> Columns:
+def shared_experts(config: Config) -> Columns:
+    """Full attention, shared experts without a gate."""
     return {"shared_expert_size": config.count("n_shared_experts") * config.whole("moe_intermediate_size")}
 
 
@@ -395,14 +396,14 @@ def glm4_moe(config: Config) -> Columns:
     """First layers with a dense FFN, shared experts without a gate, and norms of heads where use_qk_norm says so."""
     norm = "head" if config.get("use_qk_norm") else "no"
     dense = config.count("first_k_dense_replace")
-    return {**full_attention(config), "qk_norm": norm, **_shared_experts(config), **dense_first(config, dense)}
+    return {**full_attention(config), "qk_norm": norm, **shared_experts(config), **dense_first(config, dense)}
 
 
 def dots1(config: Config) -> Columns:
     """Windows from a layer on, first layers with a dense FFN, shared experts without a gate."""
     first, windowed = config.count("max_window_layers"), config.get("sliding_window") is not None
     windowed_layers = local(config, config.layers(lambda i: "local" if windowed and i >= first else "full"))
-    return {**windowed_layers, **_shared_experts(config), **dense_first(config, config.count("first_k_dense_replace"))}
+    return {**windowed_layers, **shared_experts(config), **dense_first(config, config.count("first_k_dense_replace"))}
 
 
 def ernie4_5_moe(config: Config) -> Columns:

@@ -119,17 +119,13 @@ class MetricReader:
 
 
 def limit_of(metric: str, unit: str, written: Any) -> float:
-    """A limit as written, in the metric's unit: at most, or `>=20`, at least, of a rate.
+    """A limit as written, in the metric's unit: at most, of a rate, `20` or `>=20`, at least.
 
     Raises:
         ValueError: not a positive quantity of that unit, or a limit on the wrong side.
     """
     text = written.strip() if isinstance(written, str) else ""
     least = text.removeprefix(">=").strip() if text.startswith(">=") else None
-    if is_rate(metric) and least is None:
-        raise ValueError(
-            f"expected {metric}>=limit, at least, got {metric}={written}; more of it is better, write '{metric}>={written}'"
-        )
     if not is_rate(metric) and least is not None:
         raise ValueError(
             f"expected {metric}<=limit, at most, got {metric}{text}; only rates have a lower limit "

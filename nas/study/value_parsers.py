@@ -5,12 +5,16 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from os.path import isfile
 from pathlib import Path as FilePath
 from typing import Any
 
+from nas.files.faults import meant
 from nas.problem.objective import costs, is_rate
+from objectives.plugins import importable
 from objectives.quantities import counted, scaled
 from search_spaces.axes_schema import CAPABILITIES, UPPER
+from search_spaces.formats import FORMATS
 
 MOST_TOKENS = 10**7  # of a vocabulary
 CLUSTER = re.compile(r"^dask:((tcp|tls|ucx|ucxx|ws|wss)://[^\s/@]+:\d{1,5}|[^\s:]+\.json)$")
@@ -38,6 +42,15 @@ def ascending(values: Iterable[Any]) -> tuple[float, ...]:
 def split_names(value: Any) -> Any:
     """`loss,total_ms` as a list of names."""
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+def called(value: Any, kind: str) -> Any:
+    """Names of metrics, strategies or formats that ship, by what people call them: Q4_K_M, NSGA-II, ttft; a file of one's own keeps its name."""
+    if isinstance(value, list):
+        return [called(each, kind) for each in value]
+    choices = {"metrics": (*importable("objectives.metrics"), *costs()), "formats": FORMATS}
+    own = not isinstance(value, str) or isfile(f"{value}.py")
+    return value if own else meant(value, choices.get(kind) or importable("nas.strategies"))
 
 
 def split_pairs(value: Any, *, form: str = "METRIC=COLUMN", example: str = "board:latency_ms=measured") -> Any:
@@ -213,8 +226,8 @@ def split_budget(text: str) -> tuple[str, str]:
     if found is None:
         raise ValueError(f"expected metric=limit, got {text!r}; write for example decode_ms=20")
     metric, sign, limit = found.groups()
-    metric, limit = metric.strip(), limit.strip()
-    if sign not in ("=", "<=", ">="):
+    metric, limit = called(metric.strip(), "metrics"), limit.strip()
+    if sign not in ("=", "<=", ">=") or (sign == "<=" and is_rate(metric)):
         least, most = f"{metric}>={limit}", f"{metric}<={limit}"
         if is_rate(metric) or (metric in CAPABILITIES and metric not in UPPER):
             raise ValueError(f"expected metric>=limit, at least, got {text!r}; write '{least}'")

@@ -202,12 +202,18 @@ def filled(request: Any, given: Mapping[str, Any]) -> Any:
 
 
 def refuse_idle(request: Any) -> None:
-    """Refuse flags that were given and have no effect, since the one that they need was not.
+    """Refuse flags and keys that were given and have no effect: the flag that they need was not, or the command decides them itself.
 
     Raises:
         UsageError: the first of them.
     """
     hints = get_type_hints(type(request), include_extras=True)
+    decided = {name for hint in hints.values() if (keys := info(hint, Keys)) for name in keys.without}
+    for key in (text.partition("=")[0].partition(".")[0].strip() for text in getattr(request, "settings", ())):
+        if key in decided:
+            raise UsageError(
+                f"--set {key}: expected a key of one study, got one that this command decides; leave it out"
+            )
     flags = {field.name: flag for field in fields(request) if (flag := info(hints[field.name], Flag)) is not None}
     usual = {field.name: field.default for field in fields(request)}
     words = {word.metavar: name for name, hint in hints.items() if (word := info(hint, Word)) is not None}
@@ -244,8 +250,11 @@ def parsed(parser: Callable[..., Any], program: str | None) -> int:
     try:
         return parser(prog_name=program, standalone_mode=False) or 0
     except REFUSED as error:
-        from nas.terminal.usage import usage_line
+        from nas.terminal.usage import rewritten, usage_line
 
+        if words := rewritten(error, sys.argv[1:]):
+            sys.argv[1:] = words
+            return parsed(parser, program)
         named = getattr(getattr(error, "ctx", None), "command_path", None) or program or sys.argv[0]
         sys.stderr.write(f"{usage_line(error, named)}\n")
         return 2

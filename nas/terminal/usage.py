@@ -6,11 +6,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from nas.files.faults import CHOOSE, nearest, plain, unknown
+from nas.files.faults import CHOOSE, meant, nearest, plain, squashed, unknown
 from nas.terminal.flags import Settings, study_keys
 from objectives.display_text import in_a_command
 from objectives.plausible import device_called
 from objectives.plugins import documents
+from objectives.published_models import model_ids
+from search_spaces.formats import FORMATS
 
 CHOICE = re.compile(r"is not one of (.*?)\.?$", re.DOTALL)
 NUMBER = re.compile(r"^(\d[\d,_]*(?:\.\d+)?)(?:[eE]\+?(\d{1,2}))?\s*([kKmMsS]?)$")
@@ -18,8 +20,8 @@ DEVICES = "objectives.devices"
 WRITTEN = {
     "--dense": "--only n_experts=1",
     "--moe": "--only n_experts=2..",
-    **dict.fromkeys(("--latency", "--max-latency", "--time"), "--budget total_ms=LIMIT"),
-    **dict.fromkeys(("--memory", "--max-memory", "--ram", "--vram"), "--budget resident_gb=LIMIT"),
+    **dict.fromkeys(("--latency", "--max-latency", "--time"), "--budget total_ms=VALUE"),
+    **dict.fromkeys(("--memory", "--max-memory", "--ram", "--vram"), "--budget resident_gb=VALUE"),
 }  # flags of other tools that are a flag with a value here
 UNITS = {"": 1.0, "s": 1.0, "k": 1e3, "m": 1e6}
 EXTRA = re.compile(r"unexpected extra arguments?(?:\(s\))? \((.*)\)")
@@ -30,15 +32,8 @@ def usage_line(error: Any, program: str) -> str:
     kind, message = type(error).__name__, str(getattr(error, "message", "") or "")
     option = getattr(error, "option_name", None) or _name(getattr(error, "param", None))
     if kind == "NoSuchOption":
-        options, key = _options(error), str(option).lstrip("-").replace("-", "_")
-        near, written = nearest(str(option), options), WRITTEN.get(str(option), "")
-        if written.partition(" ")[0] in options:
-            return f"{option}: expected an option of {program}, got none of them; write {written}"
-        if Settings.name in options and key in study_keys():
-            return (
-                f"{option}: expected an option of {program}, got a key of the study; write {Settings.name} {key}=VALUE"
-            )
-        hint = f"see {program} --help" if near == CHOOSE else near
+        near, form = nearest(str(option), _options(error)), _form_of(str(option), _options(error))
+        hint = f"write {form}" if form else f"see {program} --help" if near == CHOOSE else near
         return f"{option}: expected an option of {program}, got none of them; {hint}"
     if kind == "MissingParameter":
         return f"{option}: expected a value, got nothing; see {program} --help"
@@ -48,6 +43,35 @@ def usage_line(error: Any, program: str) -> str:
     if extra := EXTRA.search(message):
         return f"{program}: expected no further words, got {extra[1]!r}; {_with_a_flag(extra[1], _options(error))}see {program} --help"
     return f"{option or program}: {_refused(error, message)}"
+
+
+def _form_of(option: str, options: list[str]) -> str:
+    """What an option of other tools, or a key of the study, is written as in a command with these options; "" if nothing, or several."""
+    key, written = option.lstrip("-").replace("-", "_"), WRITTEN.get(option, "")
+    if written.partition(" ")[0] in options:
+        return written
+    if (name := meant(option, options)) != option:
+        return name
+    return f"{Settings.name} {key}=VALUE" if Settings.name in options and key in study_keys() else ""
+
+
+def rewritten(error: Any, words: list[str]) -> list[str]:
+    """The words of a command with the one that was refused as it is written here; none where that means nothing, or several things."""
+    option, cause = str(getattr(error, "option_name", None) or ""), error.__cause__
+    if option in words:
+        form, at = _form_of(option, _options(error)), words.index(option)
+        value = words[at + 1] if "VALUE" in form and words[at + 1 :] else ""
+        new = form.replace("VALUE", value).split(" ", 1) if form else []
+        return [*words[:at], *new, *words[at + 1 + bool(value) :]] if new else []
+    detail = cause.errors()[0] if isinstance(cause, ValidationError) else {"msg": "", "input": ""}
+    chosen, word = CHOICE.search(detail["msg"]), str(detail["input"])
+    if chosen is None or word not in words:
+        return []
+    choices, at = re.findall(r"'([^']*)'", chosen[1]), words.index(word)
+    rows = {"devices": documents(DEVICES), "models": model_ids(), "formats": FORMATS}
+    kinds = [kind for kind, names in rows.items() if kind in choices and squashed(word) in squashed(" ".join(names))]
+    new = [meant(word, choices)] if meant(word, choices) != word else [*kinds[:1], word]
+    return [*words[:at], *new, *words[at + 1 :]] if new != [word] else []
 
 
 def _with_a_flag(word: str, options: list[str]) -> str:

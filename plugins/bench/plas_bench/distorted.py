@@ -4,12 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from nas.problem.objective import Objective
 from nas.problem.problem import Problem
 from plas_bench.definition import KindOf
-from plas_bench.kinds import SCALES, Case, Truth
-from search_spaces.architectures import Architectures
-from search_spaces.arrays import FloatArray
+from plas_bench.kinds import SCALES, Case, Truth, measured
 
 
 def distorted(kind: KindOf, analytic: Problem) -> Case:
@@ -24,13 +21,3 @@ def distorted(kind: KindOf, analytic: Problem) -> Case:
     budgets = tuple(replace(b, metric=own[b.metric].name) if b.metric in own else b for b in analytic.budgets)
     problem = replace(analytic, objectives=objectives, budgets=budgets, functions=tuple(own.values()))
     return Case(problem, analytic, truth)
-
-
-def measured(metric: str, truth: Truth) -> Objective:
-    """A metric as it is measured, once per design."""
-
-    def function(architectures: Architectures) -> FloatArray:
-        return truth.measured(metric, architectures)
-
-    unit, log_scale = SCALES[metric]
-    return Objective(f"measured:{metric}", unit, log_scale, function, prior=metric)

@@ -259,13 +259,15 @@ def case_of(kind: str, seed: int) -> Case:
 
 def _measured(problem: Problem, truth: Truth) -> Problem:
     """The problem with measured metrics in the place of formulas, which are their priors."""
-    own = {name: _objective(name, truth) for name in SCALES}
+    own = {name: measured(name, truth) for name in SCALES}
     objectives = tuple(own.get(o.name, o) for o in problem.objectives)
     budgets = tuple(replace(b, metric=own[b.metric].name) if b.metric in own else b for b in problem.budgets)
     return replace(problem, objectives=objectives, budgets=budgets, functions=tuple(own.values()))
 
 
-def _objective(metric: str, truth: Truth) -> Objective:
+def measured(metric: str, truth: Truth) -> Objective:
+    """A metric as it is measured, once per design."""
+
     def function(architectures: Architectures) -> FloatArray:
         return truth.measured(metric, architectures)
 

@@ -91,7 +91,6 @@ def test_of_two_limits_on_one_cost_the_tighter_holds() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("tokens_per_second=20", "at least, got tokens_per_second=20"),
         ("tokens_per_second<=20", "at least"),
         ("tokens_per_second>20", "write 'tokens_per_second>=20'"),
         ("decode_ms>=20", "only rates have a lower limit"),

@@ -139,6 +139,7 @@ LISTS: dict[str, list[Any]] = {
     "mlp_layer_types": [["dense"] * 3 + ["sparse"]],
     "mlp_only_layers": [[1]],
     "attn_type_list": [[0, 1, 0, 1]],
+    "num_attention_heads_per_layer": [[2] * 4, [2, 4, 2, 4]],
 }
 SIZED = (
     "num",

@@ -128,9 +128,9 @@ def test_a_published_file_is_read(name: str) -> None:
     assert counts.active(design).tolist() == [entry["active"]]
     assert stored_format(entry["config"])[1] == entry["format"]
     listed = str(design.columns().get("layers", [""])[0])
+    blocks = [block.columns for block in read_blocks(listed)] if listed and not design.latent_size[0] else []
     windowed = [(int(design.n_local[0] - design.n_kv_shared_local[0]), int(design.window[0]))]
-    for block in read_blocks(listed) if listed and not design.latent_size[0] else ():
-        windowed.append((block.columns.get("n_local", 0), block.columns.get("window", 0)))
+    windowed += [(own.get("n_local", 0), own.get("window", 0)) for own in blocks]
     assert {str(window): layers for layers, window in windowed if layers} == entry.get("windows", {})
 
 

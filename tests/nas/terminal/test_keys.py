@@ -5,6 +5,7 @@ import importlib
 import re
 from collections.abc import Callable
 from inspect import signature
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -91,11 +92,53 @@ def test_the_ten_that_matter_and_two_screens(inside: Inside, monkeypatch: pytest
 
 
 def test_a_key_without_a_flag_is_named_as_one(inside: Inside) -> None:
-    answer = inside("run", "--causal")
+    answer = inside("run", "--causal=true")
     assert answer.code == 2
-    assert answer.err.endswith("got a key of the study; write --set causal=VALUE\n")
-    assert inside("explain", "--devices", "a").err.endswith("write --set devices=VALUE\n")  # not: did you mean --device
+    assert answer.err.endswith("got none of them; write --set causal=VALUE\n")
+    assert inside("explain", "--devices=a").err.endswith("write --set devices=VALUE\n")  # not: did you mean --device
     assert "did you mean --precision" in inside("run", "--precison", "int8").err
+
+
+def test_what_can_mean_one_thing_alone_is_taken(inside: Inside) -> None:
+    """A key of the study, other tools' words and other spellings, as the words that they stand for are."""
+    short = ("--device", "rpi5", "--evaluations", "5", "--no-plots", "--quiet")
+    typed = ("--batch", "4", "--trials", "5", "--algorithm", "NSGA-II", "--dense", "--ram", "6GB", "--bits", "Q4_K_M")
+    assert inside("run", "--hardware", "rpi5", "--no-plots", "--quiet", *typed, "--out", "typed").code == 0
+    written = ("--algo", "nsga2", "--only", "n_experts=1", "--budget", "resident_gb=6", "--precision", "q4_k_m")
+    assert inside("run", *short, "--set", "batch=4", *written, "--out", "written").code == 0
+    one, other = (Path(run, "evaluations.csv").read_text() for run in ("typed", "written"))
+    assert one == other
+    assert inside("run", *short, "--budget", "tok/s=2", "--budget", "ttft=9s", "--out", "rates").code == 0
+    assert "ttft_ms: 9000" in Path("rates", "config.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("typed", "same"),
+    [
+        (("list", "boards", "jetson"), ("list", "devices", "jetson")), (("list", "device"), ("list", "devices")),
+        (("list", "raspberry"), ("list", "devices", "raspberry")), (("list", "jetson", "orin"), ("list", "devices", "jetson", "orin")),
+        (("list", "qwen"), ("list", "models", "qwen")), (("list", "algorithms"), ("list", "strategies")),
+    ],
+)  # fmt: skip
+def test_words_of_a_list(typed: tuple[str, ...], same: tuple[str, ...], inside: Inside) -> None:
+    answer = inside(*typed)
+    assert answer.code == 0
+    assert answer.out == inside(*same).out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("run", "--bits", "4"), "did you mean int4, w4a16, q4_k_m or mlx_4bit?"), (("run", "--trials"), "--evaluations: expected a value"),
+        (("run", "--budget", "latency=100ms", "--device", "rpi5"), "did you mean total_ms, prefill_ms, decode_ms or tpot_ms?"),
+        (("run", "--ram"), "expected metric=limit"), (("list", "nothing_of_ours"), "kind: expected one"),
+        (("run", "--nothing_of_ours", "1"), "--nothing_of_ours: expected an option of"),
+    ],
+)  # fmt: skip
+def test_what_can_mean_several_things_is_refused(words: tuple[str, ...], said: str, inside: Inside) -> None:
+    answer = inside(*words)
+    assert answer.code == 2
+    assert said in answer.err
 
 
 ONLY = {

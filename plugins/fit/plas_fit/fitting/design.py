@@ -215,7 +215,7 @@ def filling_rows(
     names = [name for name in names if not name.endswith("parameters")] or names
     if n == 0 or not names:
         return np.zeros(0, dtype=np.int64)
-    candidates = _logs(table, names)
+    candidates = np.stack([np.log(table.feature(name)) for name in names], axis=1)
     points = (candidates - candidates.min(axis=0)) / np.maximum(np.ptp(candidates, axis=0), 1e-300)
     free, found = np.ones(len(points), dtype=bool), []
     free[chosen] = False
@@ -223,7 +223,3 @@ def filling_rows(
         found.append(int(np.argmin(np.where(free, ((points - aim) ** 2).sum(axis=1), np.inf))))
         free[found[-1]] = False
     return np.array(found, dtype=np.int64)
-
-
-def _logs(table: Table, names: Sequence[str]) -> FloatArray:
-    return np.stack([np.log(table.feature(name)) for name in names], axis=1)
