@@ -71,7 +71,8 @@ def nearest(name: str, choices: Sequence[str], otherwise: str = "") -> str:
 
 def called(name: str, choices: Collection[str]) -> list[str]:
     """The one that is spelled otherwise (NSGA-II, nsga2), or what other tools call so."""
-    same = [choice for choice in choices if squashed(choice) in (squashed(name), f"{squashed(name)}s")]
+    asked, plural = squashed(name), f"{squashed(name)}s" if len(name) > 4 else ""
+    same = [choice for choice in choices if squashed(choice) in (asked, plural)]
     return same or [choice for choice in MEANT.get(name.lower().strip("-"), ()) if choice in choices]
 
 

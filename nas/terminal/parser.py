@@ -211,9 +211,7 @@ def refuse_idle(request: Any) -> None:
     decided = {name for hint in hints.values() if (keys := info(hint, Keys)) for name in keys.without}
     for key in (text.partition("=")[0].partition(".")[0].strip() for text in getattr(request, "settings", ())):
         if key in decided:
-            raise UsageError(
-                f"--set {key}: expected a key of one study, got one that this command decides; leave it out"
-            )
+            raise UsageError(f"--set {key}: expected a key of one study, got one that this command decides; drop it")
     flags = {field.name: flag for field in fields(request) if (flag := info(hints[field.name], Flag)) is not None}
     usual = {field.name: field.default for field in fields(request)}
     words = {word.metavar: name for name, hint in hints.items() if (word := info(hint, Word)) is not None}
