@@ -28,11 +28,8 @@ SIZES = ("intermediate_size", "moe_intermediate_size", "shared_expert_intermedia
 TIED_BY_TEXT, TIED_BY_EITHER = ("llama4",), ("qwen2_vl", "qwen2_5_vl", "llava")
 #: Keys that say by a period what layer_types says layer by layer.
 PATTERNS = (
-    "sliding_window_pattern",
-    "full_attention_interval",
-    "global_attn_every_n_layers",
-    "max_window_layers",
-    "full_attn_idxs",
+    *("sliding_window_pattern", "full_attention_interval", "global_attn_every_n_layers"),
+    *("max_window_layers", "full_attn_idxs"),
 )
 SHARE = "partial_rotary_factor"
 OFF: tuple[Any, ...] = (None, False, 0, "", [], {})

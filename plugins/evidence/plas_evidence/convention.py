@@ -116,7 +116,7 @@ def converted(source: EvidenceSource, path: Path) -> Converted:
 
     known |= {ours: column(published) for published, ours in reading.columns.items()}
     for name, formula in reading.derived.items():
-        known[name] = _spread(evaluated(formula, column), int(keep.sum()))
+        known[name] = np.broadcast_to(evaluated(formula, column), (int(keep.sum()),)).astype(np.float64)
     embeddings = evaluated(reading.embeddings, column)
     for name in COUNTS:
         known[name] = column(name) - embeddings if name in known else column("parameters")
@@ -143,10 +143,6 @@ def _followed(source: EvidenceSource, made: dict[str, FloatArray], known: dict[s
                 "correct the source's convention"
             )
     return float(max(off.max() for off in apart.values())) if apart else None
-
-
-def _spread(values: FloatArray, rows: int) -> FloatArray:
-    return np.broadcast_to(values, (rows,)).astype(np.float64)
 
 
 def _numbered(columns: Iterable[list[str]]) -> FloatArray:
