@@ -252,6 +252,7 @@ def parsed(parser: Callable[..., Any], program: str | None) -> int:
 
         if words := rewritten(error, sys.argv[1:]):
             sys.argv[1:] = words
+            sys.stderr.write(f"Taken as: {' '.join(words)}\n")
             return parsed(parser, program)
         named = getattr(getattr(error, "ctx", None), "command_path", None) or program or sys.argv[0]
         sys.stderr.write(f"{usage_line(error, named)}\n")

@@ -20,7 +20,7 @@ DEVICES = "objectives.devices"
 WRITTEN = {
     "--dense": "--only n_experts=1",
     "--moe": "--only n_experts=2..",
-    **dict.fromkeys(("--latency", "--max-latency", "--time"), "--budget total_ms=VALUE"),
+    **dict.fromkeys(("--latency", "--max-latency"), "--budget total_ms=VALUE"),
     **dict.fromkeys(("--memory", "--max-memory", "--ram", "--vram"), "--budget resident_gb=VALUE"),
 }  # flags of other tools that are a flag with a value here
 UNITS = {"": 1.0, "s": 1.0, "k": 1e3, "m": 1e6}

@@ -65,7 +65,7 @@ def test_an_exact_frontier_picks_of_the_whole_space(small: nas.Study) -> None:
     with pytest.raises(nas.InfeasibleError, match="within total_ms <= 30, decode_ms <= 1e-05, got none"):
         frontier.pick("decode_ms<=0.00001")
     with pytest.raises(nas.UsageError, match="budget: expected a metric"):
-        frontier.pick("speed<=3")
+        frontier.pick("haste<=3")
 
 
 def test_a_search_is_measured_by_the_exact_frontier(small: nas.Study) -> None:

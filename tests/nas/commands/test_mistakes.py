@@ -61,7 +61,7 @@ BAD: list[str] = [
     "run --param =",
     "run --budget",
     "run --budget decode_ms",
-    "run --budget speed=5",
+    "run --budget haste=5",
     "run --budget decode_ms=x",
     "run --budget decode_ms=-1",
     "run --set x",

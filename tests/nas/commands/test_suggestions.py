@@ -14,10 +14,6 @@ from nas.study.catalogue import load_device
 Inside = Callable[..., Any]
 AGX, NANO, SUPER = "jetson_agx_orin_64gb", "jetson_orin_nano_8gb_original", "jetson_orin_nano_super_8gb"
 SLIPS: list[tuple[str, str, str]] = [
-    ("run --algo NSGA-II", "--algo: expected a strategy (", "did you mean nsga2?"),
-    ("run --algo NSGAIII", "--algo: expected a strategy (", "did you mean nsga3?"),
-    ("run --algo SPEA-II", "--algo: expected a strategy (", "did you mean spea2?"),
-    ("run --algo localsearch", "--algo: expected a strategy (", "did you mean local_search?"),
     ("run --device jetson_orin_nano", "--device: expected a device (", f"did you mean {NANO} or {SUPER}?"),
     (
         "run --device orin",
@@ -31,26 +27,16 @@ SLIPS: list[tuple[str, str, str]] = [
     ("run --device hailo_8", "'; write a YAML", "write a YAML file of name"),
     ("run rpi5", "got 'rpi5'", "write --device rpi5, or see"),
     ("run board.yaml", "got 'board.yaml'", "write --config board.yaml or --device board.yaml, or see"),
-    ("run --dense", "--dense: expected an option", "write --only n_experts=1"),
-    ("run --moe", "--moe: expected an option", "write --only n_experts=2.."),
-    ("run --max-evals 10", "--max-evals: expected an option", "did you mean --evaluations?"),
-    ("list boards", "kind: expected one", "did you mean devices?"),
-    ("list quantization", "kind: expected one", "did you mean formats?"),
-    ("list algorithms", "kind: expected one", "did you mean strategies?"),
     ("run --precision 4bit", "(the 61 names of 'plas list formats')", "did you mean int4, w4a16, q4_k_m or mlx_4bit?"),
-    ("run --budget tok/s=30", "--budget tok/s: expected a metric (", "did you mean tokens_per_second?"),
     ("run --config nowhere", "expected a file or a shipped study (the 13 names of 'plas list studies')", "choose one"),
     ("run --retry-failed", "--retry-failed: expected --resume with it, got none", "leave --retry-failed out"),
     ("explain --model qwen2.5_0.5b --index 2", "--index: expected RUN with it, got none", "leave --index out"),
     ("export x --out y --gguf q8_0", "--gguf: expected --to llama-bench with it, got none", "leave --gguf out"),
     ("list --schema study devices", "--schema: expected nothing to list with it", "leave one of them out"),
-    ("run --latency 100", "--latency: expected an option", "write --budget total_ms=LIMIT"),
     ("run --only depth=8-24", "got 8-24", "write 8..24"),
-    ("run --algo ga", " names of 'plas list strategies')", "did you mean nsga2?"),
     ("explain qwen2.5_0.5b", "explain: expected a run folder, got a model", "write --model qwen2.5_0.5b"),
     ("explain --architecture hidden=896", "got 'hidden'", "did you mean width?"),
     ("list devices banana", "expected words of devices, got banana", "drop one"),
-    ("run --objectives loss,totalms", "--objectives: expected a metric (", "did you mean total_ms?"),
     ("run --set devicess=h200", "--set devicess: unknown key", "did you mean devices?"),
     ("run --set params.populaton=5", "--set params.populaton: unknown key", "did you mean population?"),
     ("run --param populaton=5", "--param populaton: unknown key", "did you mean population?"),
@@ -62,7 +48,6 @@ SLIPS: list[tuple[str, str, str]] = [
     ),
     ("explain --model qwen3_0.6", "--model: expected a published model (", "did you mean qwen3_0.6b?"),
     ("list devicess", "kind: expected one (", "did you mean devices?"),
-    ("run --evaluation 5", "--evaluation: expected an option of", "did you mean --evaluations"),
     ("run --evaluations 5,000", "--evaluations: expected an integer, got '5,000'", "write 5000"),
     ("run --evaluations 1e4", "--evaluations: expected an integer, got '1e4'", "write 10000"),
     ("run --evaluations 1k", "--evaluations: expected an integer, got '1k'", "write 1000"),
@@ -83,7 +68,6 @@ SLIPS: list[tuple[str, str, str]] = [
         "--budget width: expected a metric, got width, which is an axis",
         "--only width=..1000",
     ),
-    ("run --budget totalms=50", "--budget totalms: expected a metric (", "did you mean total_ms?"),
     (
         "run --set serving.phases=x",
         "--set serving.phases: expected prefill=DEVICE or link=RATE, got 'x'",
@@ -123,7 +107,7 @@ def test_a_slip_is_one_line_that_names_what_was_meant(line: str, said: str, reme
 
 
 def test_a_file_keeps_its_paths(inside: Inside, tmp_path: Any) -> None:
-    (tmp_path / "study.yaml").write_text("algo: NSGA-II\nbudgets: {width: 5}\n")
+    (tmp_path / "study.yaml").write_text("algo: nsga9\nbudgets: {width: 5}\n")
     said = inside("run", "--config", "study.yaml").err.splitlines()
     assert said[0].startswith("study.yaml:1: algo: expected a strategy")
     assert said[1].startswith("study.yaml:2: budgets.width: expected a metric")

@@ -223,7 +223,19 @@ def test_every_family_is_of_llama_cpp() -> None:
         fitting = {name for name in names if fits_llama_cpp_name(name, model.architecture)}
         assert family_of(model.label) in fitting, model.label
         alike = (
-            {"llama", "phi3", "smollm3", "mistral3", "gemma", "granite", "ernie4_5", "minicpm", "stablelm", "bitnet"},
+            {
+                "llama",
+                "phi3",
+                "internlm2",
+                "smollm3",
+                "mistral3",
+                "gemma",
+                "granite",
+                "ernie4_5",
+                "minicpm",
+                "stablelm",
+                "bitnet",
+            },
             {"qwen2", "qwen2vl", "seed_oss", "chatglm"},
             {"qwen3", "qwen3vl", "exaone4", "hunyuan-dense"},
             {"gemma2", "glm4"},

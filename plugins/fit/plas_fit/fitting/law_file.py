@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from objectives.loss_law.coverage import RANGED, DesignKind, Region, region_of
+from objectives.loss_law.coverage import RANGED, DesignKind, Region, ends_of, region_of
 from objectives.loss_law.draws import Rival, mixed
 from objectives.loss_law.form import Form, named_form
 from objectives.loss_law.law import Law
@@ -81,6 +81,12 @@ def covered(tables: Sequence[Table]) -> dict[DesignKind, Region]:
         if of:
             found[kind] = region_of(partial(_column, of), kind).within(**_layers(of))
     return found
+
+
+def ranges_of(tables: Sequence[Table]) -> dict[str, tuple[float, float]]:
+    """Return the range of each quantity over the rows of tables; of one that says nothing of experts they have none."""
+    found = {name: column for name in (*RANGED, "tokens") if (column := _column(tables, name)) is not None}
+    return {name: ends_of(values) for name, values in found.items() if np.isfinite(values).any()}
 
 
 def _column(tables: Sequence[Table], name: str) -> FloatArray | None:
