@@ -239,7 +239,7 @@ def test_every_family_is_of_llama_cpp() -> None:
             {"qwen2", "qwen2vl", "seed_oss", "chatglm"},
             {"qwen3", "qwen3vl", "exaone4", "hunyuan-dense"},
             {"gemma2", "glm4"},
-            {"llama", "granitemoe"},
+            {"llama", "granitemoe", "phimoe"},
             {"qwen3moe", "qwen3vlmoe"},
         )
         alike += ({"qwen3next", "qwen35moe"}, {"olmoe", "minimax-m2"}, {"deepseek2", "mistral4"})
