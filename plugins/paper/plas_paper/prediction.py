@@ -102,7 +102,8 @@ def predict(problem: Problem, width: float | None = None) -> Prediction:
                 f"give {metric.partition('@')[0]} a limit, or use plas run --algo exact"
             )
         if metric not in COSTS:
-            raise UsageError(f"theory: expected budgets on {', '.join(COSTS)}, got {metric}; name one of them")
+            got = next(str(budget) for budget in problem.budgets if budget.metric == metric)
+            raise UsageError(f"theory: expected budgets on {', '.join(COSTS)}, got {got}; name one of them")
         if theory.limits[metric] > LARGEST:
             limit = theory.limits[metric]
             raise UsageError(f"theory: {metric}: expected a limit of at most {LARGEST:g}, got {limit:g}; lower it")
@@ -276,8 +277,9 @@ def least_costs(theory: TheoryProblem) -> dict[str, float]:
 
 def _against(theory: TheoryProblem, least: dict[str, float]) -> str:
     lines = [
-        f"{metric} <= {limit:g} (least {least[metric]:.4g} {unit_of(metric)})"
-        for metric, limit in theory.limits.items()
+        f"{budget} (least {least[budget.metric]:.4g} {unit_of(budget.metric)})"
+        for budget in theory.problem.budgets
+        if theory.limits.get(budget.metric) == budget.limit
     ]
     together = ", each met by some but not all by one" if all(least[m] <= v for m, v in theory.limits.items()) else ""
     return ", ".join(lines) + together
