@@ -103,7 +103,10 @@ def test_what_can_mean_one_thing_alone_is_taken(inside: Inside) -> None:
     """A key of the study, other tools' words and other spellings, as the words that they stand for are."""
     short = ("--device", "rpi5", "--evaluations", "5", "--no-plots", "--quiet")
     typed = ("--batch", "4", "--trials", "5", "--algorithm", "NSGA-II", "--dense", "--ram", "6GB", "--bits", "Q4_K_M")
-    assert inside("run", "--hardware", "rpi5", "--no-plots", "--quiet", *typed, "--out", "typed").code == 0
+    answer = inside("run", "--hardware", "rpi5", "--no-plots", "--quiet", *typed, "--out", "typed")
+    assert answer.code == 0
+    assert "--hardware: taken as --device\n" in answer.err
+    assert "--ram 6GB: taken as --budget resident_gb=6GB\n" in answer.err
     written = ("--algo", "nsga2", "--only", "n_experts=1", "--budget", "resident_gb=6", "--precision", "q4_k_m")
     assert inside("run", *short, "--set", "batch=4", *written, "--out", "written").code == 0
     one, other = (Path(run, "evaluations.csv").read_text() for run in ("typed", "written"))
