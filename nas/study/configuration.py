@@ -38,10 +38,10 @@ from nas.study.value_parsers import (
     Part,
     Recorded,
     SingleRun,
-    called,
     cluster_address,
     labelled,
     none_word,
+    our_name,
     split_budgets,
     split_names,
     split_pairs,
@@ -100,7 +100,7 @@ def _usable(formats: dict[str, WeightFormat]) -> dict[str, WeightFormat]:
 def _format(given: Any, shipped: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
     """The name of a weight format: the study's own, or one that ships."""
     own = info.data.get("formats", (given,))  # where these are wrong, one of them
-    return given if isinstance(given, str) and given in own else shipped(called(given, "formats"))
+    return given if isinstance(given, str) and given in own else shipped(our_name(given, "formats"))
 
 
 class DefaultBudget(BaseModel):
@@ -256,7 +256,7 @@ class StudyConfig(BaseModel):
     """fp16, fp8, int8, int4, nvfp4, fp32; w4a16 (AWQ, GPTQ); llama.cpp's q2_k to q8_0, iq4_xs, mxfp4; mlx_4bit, mlx_6bit, mlx_8bit; _kv8, _kv4: a KV cache of as many bits."""
     precisions: Annotated[
         list[Format],
-        BeforeValidator(lambda v: called(split_names(v), "formats")),
+        BeforeValidator(lambda v: our_name(split_names(v), "formats")),
         Key(SPACE, "--precisions"),
         Recorded(lambda s: []),
     ] = []
@@ -343,7 +343,7 @@ class StudyConfig(BaseModel):
     """Text generated, bytes, in place of output_tokens."""
     objectives: Annotated[
         list[str],
-        BeforeValidator(lambda v: called(split_names(v), "metrics")),
+        BeforeValidator(lambda v: our_name(split_names(v), "objectives.metrics")),
         Field(min_length=1),
         Key(SPACE, "--objectives", typed="Metrics"),
         Part("objectives"),
@@ -398,7 +398,7 @@ class StudyConfig(BaseModel):
     ] = ["qwen2.5_0.5b"]
     """Models to compare with: published names, columns, {config: config.json}, nearest to the limits."""
     algo: Annotated[
-        str, BeforeValidator(lambda v: called(v, "strategies")), Key(SEARCH, "--algo", brief=True), STRATEGY, RUN
+        str, BeforeValidator(lambda v: our_name(v, "nas.strategies")), Key(SEARCH, "--algo", brief=True), STRATEGY, RUN
     ] = "nsga2"
     """Strategy: 'plas list strategies' names them, package.module is your own, auto picks one."""
     auto: Annotated[str, Key(SEARCH), FREE, NAMED] = ""

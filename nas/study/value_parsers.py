@@ -44,13 +44,12 @@ def split_names(value: Any) -> Any:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
-def called(value: Any, kind: str) -> Any:
+def our_name(value: Any, kind: str) -> Any:
     """Names of metrics, strategies or formats that ship, by what people call them: Q4_K_M, NSGA-II, ttft; a file of one's own keeps its name."""
     if isinstance(value, list):
-        return [called(each, kind) for each in value]
-    choices = {"metrics": (*importable("objectives.metrics"), *costs()), "formats": FORMATS}
+        return [our_name(each, kind) for each in value]
     own = not isinstance(value, str) or isfile(f"{value}.py")
-    return value if own else meant(value, choices.get(kind) or importable("nas.strategies"))
+    return value if own else meant(value, FORMATS if kind == "formats" else importable(kind))
 
 
 def split_pairs(value: Any, *, form: str = "METRIC=COLUMN", example: str = "board:latency_ms=measured") -> Any:
@@ -226,7 +225,7 @@ def split_budget(text: str) -> tuple[str, str]:
     if found is None:
         raise ValueError(f"expected metric=limit, got {text!r}; write for example decode_ms=20")
     metric, sign, limit = found.groups()
-    metric, limit = called(metric.strip(), "metrics"), limit.strip()
+    metric, limit = our_name(metric.strip(), "objectives.metrics"), limit.strip()
     if sign not in ("=", "<=", ">=") or (sign == "<=" and is_rate(metric)):
         least, most = f"{metric}>={limit}", f"{metric}<={limit}"
         if is_rate(metric) or (metric in CAPABILITIES and metric not in UPPER):

@@ -248,14 +248,10 @@ def parsed(parser: Callable[..., Any], program: str | None) -> int:
     try:
         return parser(prog_name=program, standalone_mode=False) or 0
     except REFUSED as error:
-        from difflib import SequenceMatcher
-
-        from nas.terminal.usage import rewritten, usage_line
+        from nas.terminal.usage import rewritten, taken, usage_line
 
         if words := rewritten(error, sys.argv[1:]):
-            for tag, a, b, c, d in SequenceMatcher(None, sys.argv[1:], words).get_opcodes():
-                if tag == "replace":
-                    sys.stderr.write(f"{' '.join(sys.argv[1:][a:b])}: taken as {' '.join(words[c:d])}\n")
+            sys.stderr.writelines(f"{line}\n" for line in taken(sys.argv[1:], words))
             sys.argv[1:] = words
             return parsed(parser, program)
         named = getattr(getattr(error, "ctx", None), "command_path", None) or program or sys.argv[0]

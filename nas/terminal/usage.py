@@ -1,6 +1,7 @@
 """The parser's refusal as one line in our form of errors."""
 
 import re
+from difflib import SequenceMatcher
 from os.path import isdir
 from typing import Any
 
@@ -70,8 +71,14 @@ def rewritten(error: Any, words: list[str]) -> list[str]:
     choices, at = re.findall(r"'([^']*)'", chosen[1]), words.index(word)
     rows = {"devices": documents(DEVICES), "models": model_ids(), "formats": FORMATS}
     kinds = [kind for kind, names in rows.items() if kind in choices and squashed(word) in squashed(" ".join(names))]
-    new = [meant(word, choices)] if meant(word, choices) != word else [*kinds[:1], word]
+    new = [name] if (name := meant(word, choices)) != word else [*kinds[:1], word]
     return [*words[:at], *new, *words[at + 1 :]] if new != [word] else []
+
+
+def taken(typed: list[str], words: list[str]) -> list[str]:
+    """A line of each part of a command that was replaced by other words."""
+    parts = SequenceMatcher(None, typed, words).get_opcodes()
+    return [f"{' '.join(typed[a:b])}: taken as {' '.join(words[c:d])}" for tag, a, b, c, d in parts if tag == "replace"]
 
 
 def _with_a_flag(word: str, options: list[str]) -> str:

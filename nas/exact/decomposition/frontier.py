@@ -197,9 +197,10 @@ class SumsOfParts:
             known = Incumbents.restored(notes[number], evaluated, elsewhere) if page else Incumbents(elsewhere)
             names = tuple(o.name for o in one.objectives)
             wanted.append(Wanted(names, one.budgets, known, dense if one.dense else None))
-            if not page:
-                wanted[-1].add(good)
-            if not page and known.front is None:
+            if page:
+                continue
+            wanted[-1].add(good)
+            if known.front is None:
                 wanted[-1].add(replace(self.rated, metrics={metric: self.rated.metrics[metric] for metric in metrics}))
         return tuple(wanted)
 
