@@ -102,7 +102,7 @@ def predict(problem: Problem, width: float | None = None) -> Prediction:
                 f"give {metric.partition('@')[0]} a limit, or use plas run --algo exact"
             )
         if metric not in COSTS:
-            got = next(str(budget) for budget in problem.budgets if budget.metric == metric)
+            got = next(one.rate.name if one.rate else metric for one in problem.budgets if one.metric == metric)
             raise UsageError(f"theory: expected budgets on {', '.join(COSTS)}, got {got}; name one of them")
         if theory.limits[metric] > LARGEST:
             limit = theory.limits[metric]
