@@ -18,7 +18,6 @@ from search_spaces.arrays import BoolArray, FloatArray, IntArray
 from search_spaces.columns import Part
 
 AGREE = 1e-10  # relative; a tenth of the slack that pruning leaves
-CORNERS = 4
 Bound = tuple[Quantity, int]
 
 
@@ -133,18 +132,17 @@ class AdditiveBounds:
 
         A term rises or falls with E and with m, so that its extremes over a box lie at its corners.
         """
-        corners = boxes.corners()
-        code = np.ravel_multi_index(corners, [int(corner.max(initial=0)) + 1 for corner in corners])
-        _, first, back = np.unique(code, return_index=True, return_inverse=True)
-        ffns = self.grid.ffns(*(corner[first] for corner in corners))
+        ffns, rows = self.grid.corners(boxes)
         best = np.zeros((len(self.bounds), 2, len(boxes)))
-        for row, share, (_, sign) in zip(
-            best, _shares(self.problem, self.bounds, ffns, "ffn"), self.bounds, strict=True
-        ):
+        shares = _shares(self.problem, self.bounds, ffns, "ffn")
+        for row, share, (_, sign) in zip(best, shares, self.bounds, strict=True):
+            better = np.minimum if sign > 0 else np.maximum
             for half, terms in zip(row, (share.per_layer, share.once), strict=True):
                 for term in terms:
-                    at_corners = term[back].reshape(CORNERS, len(boxes))
-                    half += at_corners.min(axis=0) if sign > 0 else at_corners.max(axis=0)
+                    extreme, *others = np.split(np.array(term), np.cumsum([len(some) for some in rows[:-1]]))
+                    for some, there in zip(rows[1:], others, strict=True):
+                        extreme[some] = better(extreme[some], there)
+                    half += extreme
         return best
 
     def refuse_better(self, ffn: FloatArray, around: FloatArray) -> None:
@@ -214,7 +212,7 @@ def _base(problem: Problem, bounds: tuple[Bound, ...], backbones: Backbones, lay
 
 def _moved(problem: Problem, bounds: tuple[Bound, ...], grid: Grid) -> BoolArray:
     """Whether an FFN adds to each bound's quantity per layer and once, (bounds, 2)."""
-    shares = _shares(problem, bounds, grid.ffns(*Boxes.whole(grid).corners()), "ffn")
+    shares = _shares(problem, bounds, grid.corners(Boxes.whole(grid))[0], "ffn")
     return np.array([[bool(share.per_layer), bool(share.once)] for share in shares], dtype=bool).reshape(-1, 2)
 
 

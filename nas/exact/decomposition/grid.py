@@ -99,22 +99,31 @@ class Grid:
         rank = np.minimum(position * self.stride, self.space.ffn_gene.counts[width] - 1)
         return self.space.ffn_gene.nth[width, rank]
 
-    def ffns(self, width: IntArray, group: IntArray, expert: IntArray, size: IntArray) -> Architectures:
-        """Return one-layer architectures with these FFNs, (n,), with the width's first attention."""
-        space, frame = self.space, np.searchsorted(self.space.frames[:, 0], width)
+    def corners(self, boxes: "Boxes") -> tuple[Architectures, list[IntArray]]:
+        """Return one-layer architectures with the FFNs at the corners of boxes, once each, and the boxes of the first, second, third and fourth corners.
+
+        Their attention is the first of their width.
+        """
+        long, wide = boxes.size_high > boxes.size_low, boxes.expert_high > boxes.expert_low
+        rows = [np.arange(len(boxes)), *(np.flatnonzero(several) for several in (long, wide, long & wide))]
+        experts, sizes = (boxes.expert_low, boxes.expert_high), (boxes.size_low, boxes.size_high)
+        expert = np.concatenate([experts[corner // 2][row] for corner, row in enumerate(rows)])
+        size = np.concatenate([sizes[corner % 2][row] for corner, row in enumerate(rows)])
+        space, every = self.space, np.concatenate(rows)
+        width, group = boxes.width[every], boxes.group[every]
+        frame = np.searchsorted(space.frames[:, 0], np.arange(len(space.widths)))[width]
         heads = space.frame_heads[frame]
-        return Architectures.from_shape(
-            {
-                "depth": constant(1, len(width), np.int64),
-                "width": space.widths[width],
-                "head_dim": space.head_dims[space.frames[frame, 1]],
-                "n_heads": space.heads[heads],
-                "n_kv_heads": space.kv_values[heads, space.kv_gene.nth[heads, 0]],
-                "n_experts": space.experts[self.group_experts[group, expert]],
-                "top_k": space.top_ks[self.group_top_k[group]],
-                "expert_size": space.expert_sizes[width, self.ffn_genes(width, size)],
-            }
-        )
+        shape = {
+            "depth": constant(1, len(width), np.int64),
+            "width": space.widths[width],
+            "head_dim": space.head_dims[space.frames[frame, 1]],
+            "n_heads": space.heads[heads],
+            "n_kv_heads": space.kv_values[heads, space.kv_gene.nth[heads, 0]],
+            "n_experts": space.experts[self.group_experts[group, expert]],
+            "top_k": space.top_ks[self.group_top_k[group]],
+            "expert_size": space.expert_sizes[width, self.ffn_genes(width, size)],
+        }
+        return Architectures.from_shape(shape), rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,12 +259,6 @@ class Boxes:
     def volumes(self) -> IntArray:
         """Number of FFNs in each box."""
         return (self.expert_high - self.expert_low + 1) * (self.size_high - self.size_low + 1)
-
-    def corners(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        """Return width, group, expert and size position of the four corners, each (4 n,), corner by corner."""
-        expert = (self.expert_low, self.expert_low, self.expert_high, self.expert_high)
-        size = (self.size_low, self.size_high, self.size_low, self.size_high)
-        return np.tile(self.width, 4), np.tile(self.group, 4), np.concatenate(expert), np.concatenate(size)
 
     @property
     def spreads(self) -> tuple[FloatArray, FloatArray]:
