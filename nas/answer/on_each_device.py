@@ -16,7 +16,7 @@ from nas.problem.problem import Problem
 from nas.problem.quantiles import refuse_unclaimed, with_margins
 from nas.problem.settings import in_setting
 from nas.search.assembly import Study
-from nas.search.scenarios import with_preset
+from nas.study.scenarios import with_preset
 from search_spaces.arrays import IntArray
 from search_spaces.columns import code
 

@@ -23,10 +23,10 @@ from nas.record.folder import OpenRun, open_run, workload_of
 from nas.record.store import KNOWN, final, holds
 from nas.search.assembly import Study, assemble
 from nas.search.discovery import completed
-from nas.search.scenarios import extrapolated
 from nas.search.strategy import ReportSection
 from nas.study.baselines import baseline
 from nas.study.layers import over, parsed_settings, preset_keys
+from nas.study.scenarios import extrapolated
 from nas.study.study_laws import recorded_lengths
 from objectives import outside
 from objectives.device import Calibration, Device, Sustained

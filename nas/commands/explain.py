@@ -32,12 +32,12 @@ from nas.problem.uncertainty import Difference, from_models
 from nas.problem.wording import best_served, in_words
 from nas.record.candidates import read_candidates
 from nas.search.assembly import Study, assemble
-from nas.search.scenarios import doubtful_times
 from nas.study.baselines import architecture_from, config_path, model_named
 from nas.study.catalogue import is_file
 from nas.study.config_file import DTYPES, content_of, deciding, left_out, stored_format, text_part
 from nas.study.layers import layered, parsed_settings
 from nas.study.metrics import check_form, parse_budget, select
+from nas.study.scenarios import doubtful_times
 from nas.study.towers import BYTES
 from nas.terminal.console import notice
 from nas.terminal.doors import command

@@ -13,8 +13,8 @@ from nas.errors import InfeasibleError, UsageError
 from nas.problem.evaluations import Evaluations, Scale, frontier_rows
 from nas.record.candidates import read_candidates
 from nas.search.assembly import Study
-from nas.search.scenarios import able_to_serve
 from nas.study.metrics import check_form, parse_budget, select
+from nas.study.scenarios import able_to_serve
 from nas.terminal.doors import command
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import IntArray, python_value

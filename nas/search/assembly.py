@@ -42,7 +42,12 @@ from nas.search.discovery import (
 )
 from nas.search.known_results import Known, known_of
 from nas.search.reading import ReadStudy, compared_with, read, with_choice
-from nas.search.scenarios import (
+from nas.search.strategy import Strategy, StrategyContext, Traits, build_strategy, refuse_more_objectives
+from nas.study import entry_points
+from nas.study.baselines import baseline_questions
+from nas.study.configuration import StudyConfig, marked
+from nas.study.published import NEAREST, nearest
+from nas.study.scenarios import (
     conditions_of,
     larger_rows,
     notices_of,
@@ -54,11 +59,6 @@ from nas.search.scenarios import (
     with_text,
     words_of,
 )
-from nas.search.strategy import Strategy, StrategyContext, Traits, build_strategy, refuse_more_objectives
-from nas.study import entry_points
-from nas.study.baselines import baseline_questions
-from nas.study.configuration import StudyConfig, marked
-from nas.study.published import NEAREST, nearest
 from nas.study.study_devices import refuse_several
 from nas.study.study_laws import (
     in_tokens,

@@ -12,11 +12,11 @@ from nas.problem.objective import OWN, Baseline, Budget, Objective, PickQuery, l
 from nas.problem.problem import Problem
 from nas.search.assembly import Study, problem_of, refuse_impossible, study_of
 from nas.search.reading import ReadStudy
-from nas.search.scenarios import notices_of
 from nas.study.baselines import baseline
 from nas.study.catalogue import load_device
 from nas.study.configuration import IN_TOKENS, StudyConfig
 from nas.study.metrics import MetricReader
+from nas.study.scenarios import notices_of
 from nas.study.study_devices import ColumnTable
 from nas.study.study_laws import in_format, in_tokens, refuse_both, with_request
 from nas.study.study_space import run_by_engine

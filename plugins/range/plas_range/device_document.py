@@ -11,7 +11,7 @@ from nas.answer.design_words import count, describe
 from nas.answer.sentences import WORKLOAD_WORDS, formats_in_words
 from nas.document.document import SHARED, Cell, Column, Document, Part, Section, Table
 from nas.problem.objective import is_energy
-from nas.search.scenarios import larger_rows
+from nas.study.scenarios import larger_rows
 from objectives.metrics.perplexity import perplexity_percent
 from objectives.quantities import bytes_in_words
 from plas_range.answers import Answer

@@ -40,7 +40,7 @@ KEY: list[Edit] = [
         "    batch: Annotated[int,",
     ),
     (
-        "nas/search/scenarios.py",
+        "nas/study/scenarios.py",
         "        head_bytes=config",
         "        made_up=config.made_up,\n        head_bytes=config",
     ),

@@ -8,7 +8,7 @@ import pytest
 from nas.files import yaml_source
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
-from nas.search.scenarios import with_text
+from nas.study.scenarios import with_text
 from nas.study.study_laws import cost_beside
 from objectives.plugins import documents
 from objectives.token_curve import Text, TokenCurve

@@ -9,8 +9,8 @@ import pytest
 from nas.answer.sentences import formats_in_words
 from nas.errors import UsageError
 from nas.problem.problem import Problem
-from nas.search.scenarios import larger_rows
 from nas.study.configuration import StudyConfig
+from nas.study.scenarios import larger_rows
 from tests.nas.exact.test_random_problems import by_parts, frontier_agrees
 
 Made = Callable[..., Problem]

@@ -155,7 +155,7 @@ def test_every_key_is_read(kind: type[Any]) -> None:
     source = "".join(map(text, FILES))
     names = kind.model_fields if hasattr(kind, "model_fields") else [field.name for field in fields(kind)]
     unread = [name for name in names if not re.search(rf'\.{name}\b|"{name}"', source)]
-    where = "objectives/scenario.py or nas/search/scenarios.py"
+    where = "objectives/scenario.py or nas/study/scenarios.py"
     assert unread == [], (
         f"{kind.__name__}: expected keys that something reads, got {', '.join(unread)}; read it in {where}"
     )

@@ -9,8 +9,8 @@ import numpy as np
 from nas.errors import UsageError
 from nas.problem.problem import Problem
 from nas.search.assembly import Study, refuse_impossible
-from nas.search.scenarios import refuse_cache
 from nas.study.baselines import model_named
+from nas.study.scenarios import refuse_cache
 from nas.study.serving_keys import ServingConfig
 from nas.study.value_parsers import open_share
 from objectives.serving import typical_serving
