@@ -35,7 +35,7 @@ from nas.problem.breakdown import explained
 from nas.problem.problem import Problem
 from nas.record.store import FILE, RunStore, begun
 from nas.search import assembly
-from nas.search.discovery import able_to
+from nas.search.cluster import refuse_waiting
 from nas.search.loop import Search
 from nas.search.reading import ReadStudy, read
 from nas.study.entry_points import refuse_contested
@@ -256,22 +256,18 @@ class Study:
         from nas.api.own_loops import Optimizer
 
         at_once = bool(keys.pop("asynchronous", False))
-        assembled = assembly.study_of(_read(self.config, {**self.keys, **keys, "algo": algo}), told=True)
+        asked = _read(self.config, {**self.keys, **keys, "algo": algo})
+        for key in ("workers", "executor"):
+            if (given := getattr(asked.config, key)) is not None:
+                raise UsageError(f"optimizer: expected no {key}, got {given}; your loop evaluates: leave it out")
+        assembled = assembly.study_of(asked, told=True)
         config, size = assembled.config, assembled.problem.space.size
         if not assembled.traits.takes_evaluations and size > SMALL:
             raise UsageError(
                 f"optimizer: expected a strategy that your values guide, got {algo}, which solves {size:,} designs by the study's formulas; choose another"
             )
-        for key in ("workers", "executor"):
-            if getattr(config, key) is not None:
-                raise UsageError(
-                    f"optimizer: expected no {key}, got {getattr(config, key)}; your loop evaluates: leave it out"
-                )
-        if at_once and not assembled.traits.asynchronous:
-            able = ", ".join(able_to("asynchronous"))
-            raise UsageError(
-                f"asynchronous: expected a strategy that need not wait ({able}), got {algo}; choose one, or leave it out"
-            )
+        if at_once:
+            refuse_waiting(algo, assembled.traits)
         assembled = replace(assembled, config=config.model_copy(update={"asynchronous": at_once}))
         return Optimizer(assembled, None if log is None else Path(log), resume=resume)
 

@@ -1,17 +1,16 @@
 """The flags of the small commands, each request a dataclass of them."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
 from nas.terminal.flags import (
-    DEVICE,
+    DESIGN,
     OUTPUT,
     SEARCH,
-    SPACE,
     Config,
     Flag,
+    Given,
     Json,
     Keys,
     NoPlots,
@@ -29,7 +28,7 @@ WHICH = "Which architecture"
 class RunRequest:
     """A study to search, or a run folder to continue; `flags` are keys of the study."""
 
-    flags: Annotated[Mapping[str, Any], Keys((SEARCH, SPACE, DEVICE))] = field(default_factory=dict)
+    flags: Annotated[Given, Keys((SEARCH, *DESIGN, OUTPUT), "auto")] = field(default_factory=dict)
     settings: Annotated[tuple[str, ...], Settings] = ()
     config: Annotated[str | None, Config] = None
     resume: Annotated[Path | None, Flag("--resume", "Continue or extend a run folder.", SEARCH)] = None
@@ -86,9 +85,9 @@ class SelectRequest:
         Flag("--expected-regret", "Average loss of the pick if the law is wrong, and the design with the least."),
     ] = False
     laws: Annotated[str | None, flag_of("laws")] = None
-    formats: Annotated[
-        Mapping[str, Any], Keys(own={name: flag_of(name) for name in ("precisions", "precision_law")})
-    ] = field(default_factory=dict)
+    formats: Annotated[Given, Keys(own={name: flag_of(name) for name in ("precisions", "precision_law")})] = field(
+        default_factory=dict
+    )
     out: Annotated[Path | None, Flag("--out", "Candidate file to write, .csv or .jsonl.", brief=True)] = None
     shown: Annotated[int, Flag("--rows", "Rows shown on the screen; files hold all.", least=1, brief=True)] = 20
     verbose: Annotated[bool, Verbose] = False
@@ -125,7 +124,7 @@ class ExplainRequest:
             brief=True,
         ),
     ] = None
-    flags: Annotated[Mapping[str, Any], Keys((SPACE, DEVICE))] = field(default_factory=dict)
+    flags: Annotated[Given, Keys((*DESIGN, OUTPUT), "name applications")] = field(default_factory=dict)
     config: Annotated[str | None, Config] = None
     settings: Annotated[tuple[str, ...], Settings] = ()
     contexts: Annotated[bool, Flag("--contexts", "Add times and memory for prompts of 1k to 128k tokens.")] = False

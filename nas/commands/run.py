@@ -283,17 +283,6 @@ def assembled(raw: Mapping[str, Any], origins: Mapping[tuple[str | int, ...], st
             f"laws: expected --algo exact with them, got {study.config.algo}; a regret needs the best there is under each law: "
             "add --algo exact"
         )
-    flag = origins.get(("evaluations",), "")
-    if (
-        flag.startswith("--")
-        and not study.config.auto
-        and study.config.evaluations is not None
-        and not study.traits.takes_evaluations
-    ):
-        raise UsageError(
-            f"{flag}: expected no number of evaluations with {study.config.algo}, which covers the whole space; "
-            "drop it, or choose random or nsga2"
-        )
     study.strategy()
     return study
 

@@ -168,9 +168,6 @@ def _distinct(studies: list[StudyKeys]) -> list[StudyKeys]:
 
 def _flagged(study: StudyKeys, flags: Mapping[str, Any], settings: Sequence[str]) -> StudyKeys:
     """The study under the command's flags; the strategy, its parameters and the seed are the comparison's."""
-    for key in OWN_KEYS:
-        if key in parsed_settings(settings):
-            raise UsageError(f"--set {key}: expected --algos, --seeds or --param in a comparison, got it in a study")
     raw = {key: value for key, value in study.raw.items() if key not in (*OWN_KEYS, "evaluations", "name")}
     raw, origins = over(raw, dict(study.origins), flags, settings)
     for key, mark in marked(SingleRun).items():

@@ -1,11 +1,10 @@
 """The flags of `compare`."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from nas.terminal.flags import DEVICE, OUTPUT, SEARCH, SPACE, Flag, Json, Keys, NoPlots, Quiet, Settings
+from nas.terminal.flags import DESIGN, OUTPUT, SEARCH, Flag, Given, Json, Keys, NoPlots, Quiet, Settings
 
 COMPARE = "What to compare"
 OWN = {  # keys of the comparison
@@ -26,7 +25,7 @@ OWN = {  # keys of the comparison
 class CompareRequest:
     """A comparison to run or continue: `given` are keys of the comparison, `flags` those of its studies."""
 
-    given: Annotated[Mapping[str, Any], Keys(own=OWN)] = field(default_factory=dict)
+    given: Annotated[Given, Keys(own=OWN)] = field(default_factory=dict)
     studies: Annotated[
         str | None,
         Flag("--studies", "Studies: of --config, shipped names, files; separated by commas.", COMPARE, brief=True),
@@ -52,9 +51,7 @@ class CompareRequest:
         int | None,
         Flag("--workers", "Processes, one run each; default one per processor.", COMPARE, least=1, most=1024),
     ] = None
-    flags: Annotated[Mapping[str, Any], Keys((SEARCH, SPACE, DEVICE), without=("RUN", "SingleRun"))] = field(
-        default_factory=dict
-    )
+    flags: Annotated[Given, Keys((SEARCH, *DESIGN), "RUN SingleRun auto evaluations")] = field(default_factory=dict)
     config: Annotated[
         str | None,
         Flag("--config", "A comparison or a study: YAML file, folder, or a shipped name.", COMPARE, brief=True),

@@ -1,11 +1,10 @@
 """The flags of `export`."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from nas.terminal.flags import DEVICE, SPACE, Config, Flag, Json, Keys, Quiet, Selected, Settings, Word
+from nas.terminal.flags import DESIGN, Config, Flag, Given, Json, Keys, Quiet, Selected, Settings, Word
 
 HOW = "How to train"
 
@@ -48,7 +47,7 @@ class ExportRequest:
     verify: Annotated[
         Path | None, Flag("--verify", "Read an export back and compare every field.", show_default=False, brief=True)
     ] = None
-    flags: Annotated[Mapping[str, Any], Keys((SPACE, DEVICE))] = field(default_factory=dict)
+    flags: Annotated[Given, Keys(DESIGN, "only laws default_budget")] = field(default_factory=dict)
     config: Annotated[str | None, Config] = None
     settings: Annotated[tuple[str, ...], Settings] = ()
     quiet: Annotated[bool, Quiet] = False

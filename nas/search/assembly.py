@@ -30,7 +30,7 @@ from nas.problem.objective import (
 from nas.problem.picks import MARGIN, least_of
 from nas.problem.problem import METRIC_ORDER, Problem
 from nas.problem.quantiles import about_quantiles, refuse_unclaimed, with_margins
-from nas.search.cluster import few_whole_values, idle_workers, refuse_misplaced
+from nas.search.cluster import few_whole_values, idle_workers, refuse_asynchronous
 from nas.search.discovery import (
     ChosenStrategy,
     ConstraintHandling,
@@ -202,14 +202,14 @@ def _searched_by(asked: ReadStudy, problem: Problem, notices: list[str], note: s
     """The study with its strategy, given what the strategy can do."""
     config, traits = asked.config, asked.strategy.traits
     refuse_more_objectives(config.algo, traits, len(problem.objectives))
-    refuse_misplaced(config, traits, problem)
+    refuse_asynchronous(config, traits, problem)
     handling = handling_of(config, traits, problem, notices)
     if config.algo == "exact" and problem.space.size > SMALL and len(problem.objectives) > QUICK_OBJECTIVES:
         notices.append(
             f"exact: the frontier of {len(problem.objectives)} objectives holds a large part of {problem.space.size:,} architectures and may take "
             "hours; cheaper: --algo nsga2, or two or three objectives and a limit on each other (--budget)"
         )
-    notices += without_effect(config, traits, problem, handling)
+    notices += without_effect(config, traits, problem, handling, asked.typed)
     notices += [*idle_workers(config, asked.strategy.parameters, problem), *few_whole_values(config, traits, problem)]
     start, known = start_of(asked.start, config.algo, traits, problem), known_of(config, problem)
     laws = asked.laws if len(asked.laws) > 1 else ()

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from nas.errors import NotRunError, PlasError, UsageError
 from nas.problem.problem import one_line
-from nas.search.in_worker import Answer, Place, at_worker, place_of, version_here
+from nas.search.in_worker import Place, at_worker, place_of, version_here
 from nas.search.worker_pool import Arrival, Task, UnreachableError, WorkerDiedError, WorkerPool
 from objectives.plugins import DISTRIBUTION
 
@@ -237,7 +237,7 @@ class ClusterPool(WorkerPool):
         patience = super()._patience()
         return COUNT_S if patience is None else min(COUNT_S, patience)
 
-    def _stopped(self, late: list[Future[Answer]]) -> list[Arrival]:
+    def _stopped(self, late: list[Future[Any]]) -> list[Arrival]:
         """Restart the workers of tasks that hang, which fail; one that waits for a worker has its time before it.
 
         dask does not say when a task began: one that is found running is given its time once more.
@@ -265,33 +265,31 @@ def pool_of(config: StudyConfig) -> WorkerPool | None:
     return WorkerPool(config.workers, config.evaluation_timeout) if config.workers else None
 
 
-def refuse_misplaced(config: StudyConfig, traits: Traits, problem: Problem) -> None:
-    """Refuse what means something only where workers evaluate, and a strategy that must receive everything before it is asked again.
+def refuse_asynchronous(config: StudyConfig, traits: Traits, problem: Problem) -> None:
+    """Refuse to ask whenever a worker is idle where there is none, or of a strategy that must wait.
 
     Raises:
-        UsageError: with what to add or to drop, or the strategies that need not wait.
+        UsageError: with what to add or to drop.
     """
-    if config.executor is not None and problem.analytic:
-        raise UsageError(
-            "executor: expected an objective or a budget of your own, got shipped formulas alone, which are computed here; drop it"
-        )
-    if config.resources and config.executor is None:
-        raise UsageError(
-            f"resources: expected --set executor=URL with them, got {', '.join(config.resources)} without; add it, or drop them"
-        )
     if config.asynchronous and (problem.analytic or (config.workers is None and config.executor is None)):
         raise UsageError(
             "asynchronous: expected an objective of your own and workers that evaluate it, got none; add --workers or --set executor=URL, "
             "or drop it"
         )
-    if config.evaluation_timeout is not None and config.workers is None and config.executor is None:
+    if config.asynchronous:
+        refuse_waiting(config.algo, traits)
+
+
+def refuse_waiting(algo: str, traits: Traits) -> None:
+    """Refuse a strategy that must receive everything before it is asked again.
+
+    Raises:
+        UsageError: with those that need not wait.
+    """
+    if not traits.asynchronous:
+        able = ", ".join(able_to("asynchronous"))
         raise UsageError(
-            "evaluation_timeout: expected workers with a timeout, got none; add --workers 1 or more, or --set executor=URL"
-        )
-    if config.asynchronous and not traits.asynchronous:
-        raise UsageError(
-            f"asynchronous: expected a strategy that need not wait ({', '.join(able_to('asynchronous'))}), got {config.algo}; "
-            "choose one, or drop it"
+            f"asynchronous: expected a strategy that need not wait ({able}), got {algo}; choose one, or drop it"
         )
 
 

@@ -2,7 +2,7 @@
 
 import importlib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from nas.errors import UsageError
 from nas.files import yaml_source
-from nas.files.faults import Faults, nearest, unknown
+from nas.files.faults import Faults, alternatives, nearest, unknown
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from nas.record.candidates import read_candidates
@@ -24,6 +24,7 @@ from nas.study import entry_points
 from nas.study.configuration import StudyConfig
 from nas.study.entry_points import PlugIn
 from nas.study.user_code import code_named, in_run_folder, is_own, loaded_code
+from nas.terminal.doors import EXPENSIVE
 from objectives import outside
 from objectives.plugins import documents, importable
 from search_spaces.architectures import Architectures, architectures_of
@@ -115,6 +116,10 @@ def _checked(module: ModuleType, algo: str) -> ModuleType:
         "build(context, parameters)": callable(getattr(module, "build", None)),
     }
     if missing := [what for what, there in stated.items() if not there]:
+        if ours := [name for name in named() if name.startswith(f"{algo}_")]:
+            raise UsageError(
+                f"expected a strategy, got {algo}, of which there are several; choose {alternatives(ours)}"
+            )
         raise UsageError(
             f"expected a strategy, got the module {module.__name__} without {' and '.join(missing)}; "
             f"{nearest(algo, named())}, or see 'plas init my_search.py'"
@@ -232,10 +237,8 @@ ConstraintHandling = Literal["native", "penalty", "reject"]
 def handling_of(config: StudyConfig, traits: Traits, problem: Problem, notices: list[str]) -> ConstraintHandling:
     """Native where the strategy can, else penalty, with a notice; an explicit native that cannot be is refused."""
     able = traits.constraints or not problem.budgets
-    if not traits.takes_evaluations and config.constraints not in (None, "native"):
-        raise UsageError(
-            f"constraints: expected native with {config.algo}, which covers the whole space, got {config.constraints}; drop it"
-        )
+    if not traits.takes_evaluations:
+        return "native"
     if config.constraints is not None and (able or config.constraints != "native"):
         return config.constraints
     if able:
@@ -252,29 +255,43 @@ def handling_of(config: StudyConfig, traits: Traits, problem: Problem, notices: 
     return "penalty"
 
 
-def without_effect(config: StudyConfig, traits: Traits, problem: Problem, handling: ConstraintHandling) -> list[str]:
-    """One notice of the keys that change nothing in this study, each with the reason; none where every key counts."""
-    formats = {
-        base_of(name)
-        for name in (problem.scenario.precision.name, *(s.precision.name for s in problem.scenario.formats))
-    }
+def without_effect(
+    config: StudyConfig, traits: Traits, problem: Problem, handling: ConstraintHandling, typed: Collection[str] = ()
+) -> list[str]:
+    """One notice of the keys that change nothing in this study, each with the reason; none where every key counts.
+
+    Raises:
+        UsageError: such keys among those `typed` for this study.
+    """
+    formats = {scenario.precision.name for scenario in (problem.scenario, *problem.scenario.formats)}
+    names, formulas = {*problem.metric_names}, problem.analytic and "no metric is your own"
+    whole = not (traits.takes_evaluations or config.auto) and f"{config.algo} covers the whole space"
     reasons = {
-        "int4_group_size": "int4" not in formats and "no design is in int4",
-        "constraints": config.constraints not in (None, "native")
-        and (
-            (not problem.budgets and "there is no budget")
-            or (not traits.learns and f"{config.algo} does not learn from evaluations")
-        ),
+        "int4_group_size": "int4" not in map(base_of, formats) and "no design is in int4",
+        "formats": not formats & {*config.formats} and "precision names none of them",
+        "deltas": problem.space.specification.axes.layers is None and "all layers are of one kind",
+        **dict.fromkeys(("tied", "head_bytes"), not problem.has_head and "there is no LM head"),
+        "device_columns": not names & {*problem.scenario.figures} and "no metric is one of them",
+        "constraints": whole
+        or (not problem.budgets and "there is no budget")
+        or (not traits.learns and f"{config.algo} does not learn from evaluations"),
+        **dict.fromkeys(("evaluations", "stop_when_stable"), whole),
         "penalty_weight": handling != "penalty" and "constraints are no penalty",
-        "workers": problem.analytic and "no metric is your own",
+        "workers": formulas,
+        "executor": formulas,
+        "evaluation_timeout": config.workers is None and config.executor is None and "there are no workers",
+        "resources": config.executor is None and "there is no executor",
+        **{name: name not in names and f"{name} is no objective and no budget" for name in EXPENSIVE},
         "known_as": not config.known and "no results are known",
     }
-    fields = StudyConfig.model_fields
-    usual = {key: fields[key].get_default(call_default_factory=True) for key in reasons}
-    idle = {key: reason for key, reason in reasons.items() if reason and getattr(config, key) != usual[key]}
-    if idle:  # what the preset gave is no key of the user's
-        shipped = yaml_source.read(documents("nas.study.presets")[config.preset])[0]
-        idle = {key: reason for key, reason in idle.items() if getattr(config, key) != shipped.get(key)}
+    usual = StudyConfig.model_validate(yaml_source.read(documents("nas.study.presets")[config.preset])[0])
+    idle = {
+        key: why for key, why in reasons.items() if why and getattr(config, key) not in (getattr(usual, key), "native")
+    }
+    if unused := [
+        f"{key}: expected no key without effect, got one: {idle[key]}; drop it" for key in idle if key in typed
+    ]:
+        raise UsageError("\n".join(unused))
     said = ", ".join(f"{key} ({reason})" for key, reason in idle.items())
     return [f"without effect in this study: {said}"] if idle else []
 

@@ -41,6 +41,8 @@ from search_spaces.layer_kinds import COUNTS
 from search_spaces.space import SearchSpace
 from search_spaces.specification import SpaceSpecification
 
+OF_STRATEGIES = {"constraints", "penalty_weight"}  # keys that count for some strategies alone
+
 
 @dataclass(frozen=True, eq=False)
 class ServedBy:
@@ -57,7 +59,8 @@ class ReadStudy:
     laws: its own, then the alternative ones, for the study's tokens, formats and vocabularies. text: that of its requests and of its metrics per byte. trainer: the device that models are
     trained on. devices: all that designs may be on, by name, where there are several; `device` is the first. table: figures of devices that the study gives.
     metrics: everything minimised or limited. limits: by metric, None removes a default budget.
-    start: designs to start from, None where the study names none. served_by: what its keys of serving name.
+    start: designs to start from, None where the study names none. served_by: what its keys of serving name. typed: keys that the user himself gave,
+    by flags or in code.
     """
 
     config: StudyConfig
@@ -76,9 +79,10 @@ class ReadStudy:
     notices: tuple[str, ...] = ()
     devices: Mapping[str, Device] = field(default_factory=dict)
     table: ColumnTable = field(default_factory=ColumnTable)
+    typed: frozenset[str] = frozenset()
 
     def searched_by(self, algo: str, params: Mapping[str, Any], origins: Mapping[Path, str]) -> "ReadStudy":
-        """The same study with another strategy.
+        """The same study with another strategy, one of several: keys of strategies are typed for all of them.
 
         Raises:
             UsageError: an unknown one, or wrong parameters.
@@ -88,7 +92,7 @@ class ReadStudy:
         faults.raise_if_any()
         assert strategy is not None
         config = self.config.model_copy(update={"algo": algo, "params": dict(params)})
-        return replace(self, config=config, strategy=strategy)
+        return replace(self, config=config, strategy=strategy, typed=self.typed - OF_STRATEGIES)
 
 
 def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[str] | None = None) -> ReadStudy:
@@ -145,6 +149,7 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
         notices=(*unrun, *of_own, *said, *compared[1], *table.left_out(given_devices(config, devices))),
         devices=devices if config.devices else {},
         table=table,
+        typed=frozenset(key for key in raw if faults.typed((key,))),
     )
 
 
@@ -202,11 +207,6 @@ def resolve_expensive_objectives(
             metric = replace(objectives[name], prior=prior, settings=given)
             objectives = objectives | {name: replace(metric, fidelities=settings.fidelities, keep=settings.share)}
             notices += lines
-        elif getattr(config, name) is not None:
-            asked = ", ".join(objectives)
-            raise UsageError(
-                f"{name}: expected {name} among the objectives or budgets with it, got {asked}; add it, or drop it"
-            )
     stepped = [metric.name for metric in objectives.values() if metric.fidelities]
     if len(stepped) > 1:
         raise UsageError(

@@ -15,6 +15,8 @@ from typing import Any
 from objectives.plugins import folder
 
 SEARCH, SPACE, DEVICE, OUTPUT = "How to search", "What to search", "On what", "Output"
+DESIGN = SPACE, DEVICE  # what designs there are, and what they cost
+Given = Mapping[str, Any]  # keys that were given
 
 
 @dataclass(frozen=True)
@@ -131,20 +133,21 @@ def flag_name(key: str) -> str:
 class Keys:
     """Flags of a study's keys that one field takes in, those given, by their keys: of whole groups.
 
-    without: keys, or marks of keys, that this command decides itself. own: keys of the command's own file, with their flags.
+    without: keys, or marks of keys, that this command decides itself or does not read, in a row. own: keys of the command's own file, with their flags.
     """
 
     groups: tuple[str, ...] = ()
-    without: tuple[str, ...] = ()
+    without: str = ""
     own: Mapping[str, Flag] = field(default_factory=dict)
 
     def shown(self) -> dict[str, Flag]:
         """The flag of each key of the study."""
-        return {
-            name: flag_of(name)
-            for name, entry in study_keys().items()
-            if entry.key.flag and entry.key.group in self.groups and not {name, *entry.marks} & {*self.without}
-        }
+        return {name: flag_of(name) for name, entry in study_keys().items() if entry.key.flag and self.takes(name)}
+
+    def takes(self, name: str) -> bool:
+        """Whether the command takes a key of the study."""
+        entry = study_keys()[name]
+        return entry.key.group in self.groups and not {name, *entry.marks} & {*self.without.split()}
 
 
 Config = Flag("--config", "A study: YAML file, run folder, or a shipped name.", SPACE, brief=True)

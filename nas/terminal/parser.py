@@ -15,7 +15,7 @@ from typer.main import get_command
 from nas.errors import PlasError, UsageError
 from nas.files import import_rights
 from nas.terminal.console import complain, notice
-from nas.terminal.flags import Flag, Keys, Word, modules_for_files
+from nas.terminal.flags import Flag, Keys, Word, modules_for_files, study_keys
 from nas.terminal.interrupts import INTERRUPTED, take_over
 from nas.terminal.streams import terminal
 
@@ -202,16 +202,18 @@ def filled(request: Any, given: Mapping[str, Any]) -> Any:
 
 
 def refuse_idle(request: Any) -> None:
-    """Refuse flags and keys that were given and have no effect: the flag that they need was not, or the command decides them itself.
+    """Refuse flags and keys that were given and have no effect: the flag that they need was not, or the command does not read them.
 
     Raises:
         UsageError: the first of them.
     """
     hints = get_type_hints(type(request), include_extras=True)
-    decided = {name for hint in hints.values() if (keys := info(hint, Keys)) for name in keys.without}
+    several = [keys for hint in hints.values() if (keys := info(hint, Keys))]
     for key in (text.partition("=")[0].partition(".")[0].strip() for text in getattr(request, "settings", ())):
-        if key in decided:
-            raise UsageError(f"--set {key}: expected a key of one study, got one that this command decides; drop it")
+        if key in study_keys() and not any(keys.takes(key) for keys in several):
+            raise UsageError(
+                f"--set {key}: expected a key that this command reads, got one that has no effect; drop it"
+            )
     flags = {field.name: flag for field in fields(request) if (flag := info(hints[field.name], Flag)) is not None}
     usual = {field.name: field.default for field in fields(request)}
     words = {word.metavar: name for name, hint in hints.items() if (word := info(hint, Word)) is not None}

@@ -78,13 +78,9 @@ def wrapped(parts: Sequence[str], width: int) -> Iterator[list[str]]:
         hanging = 0 if first else indent + 2
         end = _end(text, start, width - hanging)
         yield [*([" " * hanging] if hanging else []), *_between(parts, start, end)]
-        start, first = end + _spaces(text, end), False
+        start, first = len(text) - len(text[end:].lstrip(" ")), False
         if start >= len(text):
             return
-
-
-def _spaces(text: str, start: int) -> int:
-    return len(text[start:]) - len(text[start:].lstrip(" "))
 
 
 def _end(text: str, start: int, room: int) -> int:

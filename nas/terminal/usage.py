@@ -59,8 +59,10 @@ def _form_of(option: str, options: list[str]) -> str:
 def rewritten(error: Any, words: list[str]) -> list[str]:
     """The words of a command with the one that was refused as it is written here; none where that means nothing, or several things."""
     option, cause = str(getattr(error, "option_name", None) or ""), error.__cause__
-    if option in words:
-        form, at = _form_of(option, _options(error)), words.index(option)
+    spelt = [word.partition("=")[0] for word in words]
+    if option in spelt:
+        form, at = _form_of(option, _options(error)), spelt.index(option)
+        words = [*words[:at], *words[at].split("=", 1), *words[at + 1 :]]
         value = words[at + 1] if "VALUE" in form and words[at + 1 :] else ""
         new = form.replace("VALUE", value).split(" ", 1) if form else []
         return [*words[:at], *new, *words[at + 1 + bool(value) :]] if new else []

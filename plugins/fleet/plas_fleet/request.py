@@ -1,12 +1,11 @@
 """The flags of `fleet`."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from nas.study.layers import from_file, parsed_settings
-from nas.terminal.flags import DEVICE, SPACE, Flag, Json, Keys, Quiet, Settings, Word
+from nas.terminal.flags import DESIGN, OUTPUT, Flag, Given, Json, Keys, Quiet, Settings, Word
 from plas_range.configuration import SHIPPED
 from plas_range.request import CASES, OWN, Applications, DevicesRequest
 
@@ -30,17 +29,14 @@ class FleetRequest:
         str | None,
         Word("Study of several devices: YAML file, folder of a fleet, or a shipped name; default twelve devices."),
     ] = None
-    asked: Annotated[Mapping[str, Any], Keys(own=ASKED)] = field(default_factory=dict)
-    own: Annotated[Mapping[str, Any], Keys(own=OWN)] = field(default_factory=dict)
+    asked: Annotated[Given, Keys(own=ASKED)] = field(default_factory=dict)
+    own: Annotated[Given, Keys(own=OWN)] = field(default_factory=dict)
     applications: Applications = None
     table: Annotated[
         Path | None,
         Flag("--table", "CSV, a row per case, as of plas devices; column weight or units counts it.", CASES),
     ] = None
-    flags: Annotated[
-        Mapping[str, Any],
-        Keys((SPACE, DEVICE), without=("device",)),
-    ] = field(default_factory=dict)
+    flags: Annotated[Given, Keys((*DESIGN, OUTPUT), "device laws residual_sd baselines")] = field(default_factory=dict)
     settings: Annotated[tuple[str, ...], Settings] = ()
     out: Annotated[Path | None, Flag("--out", "New folder; default runs/fleet-NAME, never overwritten.")] = None
     plots: Annotated[bool, Flag("--no-plots", "Leave report.html out.")] = True

@@ -1,11 +1,10 @@
 """The flags of `theory`."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from nas.terminal.flags import DEVICE, SPACE, Config, Flag, Json, Keys, Quiet, Settings
+from nas.terminal.flags import DESIGN, OUTPUT, Config, Flag, Given, Json, Keys, Quiet, Settings
 
 HARDWARE = "New hardware"
 
@@ -24,10 +23,7 @@ class TheoryRequest:
     out: Annotated[
         Path | None, Flag("--out", "Candidate file of the designs worth training, .csv or .jsonl.", brief=True)
     ] = None
-    flags: Annotated[
-        Mapping[str, Any],
-        Keys((SPACE, DEVICE)),
-    ] = field(default_factory=dict)
+    flags: Annotated[Given, Keys((*DESIGN, OUTPUT), "name baselines residual_sd")] = field(default_factory=dict)
     config: Annotated[str | None, Config] = None
     settings: Annotated[tuple[str, ...], Settings] = ()
     quiet: Annotated[bool, Quiet] = False

@@ -1,11 +1,10 @@
 """The flags of `devices`."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from nas.terminal.flags import DEVICE, SPACE, Config, Flag, Json, Keys, Quiet, Settings
+from nas.terminal.flags import DESIGN, OUTPUT, Config, Flag, Given, Json, Keys, Quiet, Settings
 
 CASES, MODELS = "Which cases", "Published models"
 OWN = {  # keys of a study of several devices
@@ -44,7 +43,7 @@ Applications = Annotated[
 class DevicesRequest:
     """Cases to solve and models to rank: `own` are keys of a study of several devices, `flags` those of the study itself."""
 
-    own: Annotated[Mapping[str, Any], Keys(own=OWN)] = field(default_factory=dict)
+    own: Annotated[Given, Keys(own=OWN)] = field(default_factory=dict)
     applications: Applications = None
     table: Annotated[
         Path | None,
@@ -57,7 +56,7 @@ class DevicesRequest:
     models_only: Annotated[
         bool, Flag("--models-only", "Rank published models alone: speed, memory, what fits.", MODELS, brief=True)
     ] = False
-    flags: Annotated[Mapping[str, Any], Keys((SPACE, DEVICE), without=("device",))] = field(default_factory=dict)
+    flags: Annotated[Given, Keys((*DESIGN, OUTPUT), "device laws residual_sd baselines")] = field(default_factory=dict)
     config: Annotated[str | None, Config] = None
     settings: Annotated[tuple[str, ...], Settings] = ()
     out: Annotated[

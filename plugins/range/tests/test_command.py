@@ -182,7 +182,7 @@ def test_a_closed_form_study_prices_the_models_that_it_covers(inside: Inside) ->
     assert "qwen2.5_0.5b" in {row["model"] for row in rows("a/models.csv")}
     assert "qwen3_0.6b" not in {row["model"] for row in rows("a/models.csv")}
     refused = inside("devices", *THREE, "--set", "device=rpi5")
-    assert (refused.code, "--set device: expected a key of one study" in refused.err) == (2, True)
+    assert (refused.code, "--set device: expected a key that this command reads" in refused.err) == (2, True)
     refused = inside("devices", *THREE, "--set", "latency=closed_form", "--models", "qwen3_0.6b", "--no-plots")
     assert refused.code == 2
     assert any(

@@ -222,8 +222,14 @@ def test_a_file_connects_to_nothing(study: str, inside: Inside, copied: Path, tm
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (("--set", "executor=dask:tcp://127.0.0.1:9"), "executor: expected an objective or a budget of your own"),
-        (("--set", "resources.GPU=1"), "resources: expected --set executor=URL with them, got GPU without"),
+        (
+            ("--set", "executor=dask:tcp://127.0.0.1:9"),
+            "executor: expected no key without effect, got one: no metric is your own; drop it",
+        ),
+        (
+            ("--set", "resources.GPU=1"),
+            "resources: expected no key without effect, got one: there is no executor; drop it",
+        ),
     ],
 )
 def test_what_only_own_metrics_on_a_cluster_need_is_refused_elsewhere(

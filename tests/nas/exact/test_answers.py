@@ -364,7 +364,7 @@ def test_explain_says_why_it_cannot_say_what_more_would_buy(
 def test_exact_takes_budgets_itself(inside: Inside) -> None:
     answer = inside("run", "--algo", "exact", "--set", "constraints=penalty")
     assert answer.code == 2
-    assert "expected native with exact" in answer.err
+    assert "constraints: expected no key without effect, got one: exact covers the whole space" in answer.err
 
 
 @pytest.fixture
@@ -436,6 +436,20 @@ def test_explain_under_a_law_without_parts_says_so(problem: Problem, monkeypatch
     monkeypatch.setattr(exact_solution, "SMALL", 0)
     with pytest.raises(UsageError, match="loss does not say how it adds up from parts"):
         gains(problem)
+
+
+def test_gains_of_a_limit_that_keeps_a_margin_are_the_same_from_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = {"preset": "device", "device": "rpi5", "space": SPACE, "budgets": {"total_ms": 9000}, "baselines": []}
+    whole = gains(assemble(raw, {}).problem)
+    monkeypatch.setattr(exact_solution, "SMALL", 0)
+    parts = gains(assemble(raw, {}).problem)
+    assert whole is not None
+    assert parts is not None
+    of_parts, of_whole = (
+        [b.relaxed and (b.relaxed.change, b.relaxed.at, b.relaxed.loss) for b in found.budgets]
+        for found in (parts, whole)
+    )
+    assert of_parts == of_whole
 
 
 def test_a_solution_interrupted_twice_ends_in_the_same_files(

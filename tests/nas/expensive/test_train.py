@@ -70,7 +70,6 @@ def test_a_failure_says_its_reason_and_formulas_come_first(folder: Path, run: Ru
             "workers: expected workers for train, got none; add --workers 1 or more, or --set executor=URL",
         ),
         ({"train": "none"}, "train: expected how to train, got nothing; add for example train: {data: stdlib, tokens"),
-        ({"objectives": ["loss"]}, "train: expected train among the objectives or budgets with it, got loss; add it"),
         ({"train": {"data": "text.txt"}}, "train.tokens: expected"),
         ({"train": {"data": "text.txt", "tokens": 1000, "tokns": 2}}, "train.tokns: unknown key; remove it"),
         ({"train": {"data": "text.txt", "tokens": 100}}, "train.tokens: expected at least a batch of 4 x 128 = 512"),

@@ -185,8 +185,10 @@ def keys_of(folder: Path, problem: Problem) -> list[int]:
 
 
 def test_files_hold_the_true_numbers_whatever_the_handling(study: Path, inside: Inside, tmp_path: Path) -> None:
+    given = study.read_text()
     for handling in HANDLINGS:
-        ran(inside, *line("random", handling, "--evaluations", 50, "--set", f"constraints={handling}"))
+        study.write_text(f"{given}\nconstraints: {handling}\n")
+        ran(inside, *line("random", handling, "--evaluations", 50))
     assert bytes_of(tmp_path / "native") == bytes_of(tmp_path / "penalty") == bytes_of(tmp_path / "reject")
 
 
@@ -218,7 +220,10 @@ def test_left_out_it_is_a_penalty_said_before_the_run(study: Path, inside: Insid
     assert "random has no constraints of its own: budgets become a penalty of weight 10" in answer.err
     assert "--set constraints=reject" in answer.err
     assert read(tmp_path / "run" / "config.yaml")[0]["constraints"] == "penalty"
-    ran(inside, *line("random", "rejected", "--evaluations", 20, "--set", "constraints=reject"))
+    given = study.read_text()
+    study.write_text(f"{given}\nconstraints: reject\n")
+    ran(inside, *line("random", "rejected", "--evaluations", 20))
+    study.write_text(given)
     assert read(tmp_path / "rejected" / "config.yaml")[0]["constraints"] == "reject"
     free = ("--set", "constraints=native", "--budget", "total_ms=none", "--budget", "memory_gb=none")
     ran(inside, *line("random", "free", "--evaluations", 20, *free))
@@ -479,6 +484,21 @@ def test_a_run_that_time_ended_replays_to_the_same_bytes(algo: str, inside: Insi
 def test_keys_that_change_nothing_are_named_in_one_notice(keys: dict[str, Any], said: str, studied: Any) -> None:
     notices = [text for text in studied(**keys).notices if text.startswith("without effect")]
     assert notices == [f"without effect in this study: {said}"] * bool(said)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("int4_group_size", 64), ("formats", {"mine": {"weights": ["Q4_K"], "source": "me"}}), ("deltas", "none"),
+        ("device_columns", {"jetson_agx_orin_64gb": {"price": "900 USD"}}), ("constraints", "reject"),
+        ("penalty_weight", 3.0), ("workers", 2), ("evaluation_timeout", 5), ("resources", {"GPU": 1}),
+    ],
+)  # fmt: skip
+def test_a_key_without_effect_is_refused_where_it_is_typed_and_named_where_a_file_has_it(key: str, value: Any) -> None:
+    raw = {"algo": "random", key: value}
+    assert f"without effect in this study: {key} (" in "".join(study_of(read_study(raw, {})).notices)
+    with pytest.raises(UsageError, match=f"^{key}: expected no key without effect, got one: .*; drop it$"):
+        study_of(read_study(raw, {(key,): f"--set {key}"}))
 
 
 def test_an_exact_frontier_of_many_objectives_is_warned_of_before_it_begins(studied: Any) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import nas
 from nas.errors import NotRunError, PlasError, UsageError
 from nas.files.yaml_source import dump
 from nas.problem.objective import Objective
@@ -442,14 +443,47 @@ def test_workers_are_not_started_for_shipped_formulas(
     inside: Inside, copied: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(evaluating, "ProcessPoolExecutor", lambda *_: pytest.fail("a process was started"))
-    assert inside("run", "--config", copied, "--workers", 3, "--out", "again", "--quiet").code == 0
+    config = copied / "config.yaml"
+    config.write_text(config.read_text().replace("workers: none\n", "workers: 3\n"))
+    assert inside("run", "--config", copied, "--out", "again", "--quiet").code == 0
     assert bytes_of(tmp_path / "again") == bytes_of(finished)
+
+
+COLUMNS = """
+def both(architectures):
+    open(__file__ + ".calls", "a").write(f"{len(architectures)}\\n")
+    return {"size": architectures.depth * architectures.width, "inverse": 1 / architectures.depth}
+
+def pair(architectures):
+    return architectures.depth, architectures.width
+"""
+
+
+@pytest.mark.parametrize("workers", [None, pytest.param(2, marks=pytest.mark.slow)])
+def test_a_function_of_several_columns_is_called_once_for_all(
+    workers: int | None,
+    tiny: dict[str, Any],
+    user_module: Callable[[str], str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = user_module(COLUMNS)
+    asked = {"space": tiny, "objectives": [f"{name}:both.size", f"{name}:both.inverse"], "workers": workers}
+    nas.load_study(**asked).search("nsga2", evaluations=24, params={"population": 8}, out="run")
+    rows = nas.read_run("run").evaluations
+    assert list(rows[f"{name}:both.size"]) == list(rows.depth * rows.width)
+    assert list(rows[f"{name}:both.inverse"]) == list(1 / rows.depth)
+    assert sum(map(int, (tmp_path / f"{name}.py.calls").read_text().split())) == 24
+    for function, got in (("both", "dict"), ("both.third", "dict"), ("pair.size", "shape")):
+        with pytest.raises(nas.UsageError, match=got):
+            nas.load_study(space=tiny, objectives=["loss", f"{name}:{function}"]).search("random", evaluations=4)
 
 
 def test_a_timeout_needs_workers(study: str, inside: Inside) -> None:
     answer = inside("run", "--config", "study.yaml", "--set", "evaluation_timeout=1", "--out", "run")
     assert (answer.code, len(answer.err.splitlines())) == (2, 1), answer
-    assert "expected workers with a timeout" in answer.err
+    assert answer.err.startswith("evaluation_timeout: expected no key without effect, got one: there are no workers;")
 
 
 def alive(process: int) -> bool:

@@ -4,6 +4,7 @@ import ast
 import importlib
 import re
 from collections.abc import Callable
+from contextlib import nullcontext
 from inspect import signature
 from pathlib import Path
 from typing import Any, get_args
@@ -11,9 +12,16 @@ from typing import Any, get_args
 import pytest
 
 from nas import load_study
+from nas.commands.requests import ExplainRequest, RunRequest
+from nas.compare.request import CompareRequest
+from nas.errors import UsageError
+from nas.export.request import ExportRequest
 from nas.study.configuration import StudyConfig
 from nas.terminal.doors import COMMANDS, door
 from nas.terminal.flags import DEVICE, OUTPUT, SEARCH, SPACE, Key, study_keys
+from nas.terminal.parser import refuse_idle
+from plas_paper.request import TheoryRequest
+from plas_range.request import DevicesRequest
 from tests.sources import text
 
 Inside = Callable[..., Any]
@@ -91,22 +99,49 @@ def test_the_ten_that_matter_and_two_screens(inside: Inside, monkeypatch: pytest
     assert max(map(len, lines)) <= 80
 
 
-def test_a_key_without_a_flag_is_named_as_one(inside: Inside) -> None:
-    answer = inside("run", "--causal=true")
-    assert answer.code == 2
-    assert answer.err.endswith("got none of them; write --set causal=VALUE\n")
-    assert inside("explain", "--devices=a").err.endswith("write --set devices=VALUE\n")  # not: did you mean --device
+def test_a_key_without_a_flag_is_taken_as_one(inside: Inside) -> None:
+    assert inside("run", "--causal=perhaps").err.startswith("--causal=perhaps: taken as --set causal=perhaps\n")
+    assert "device: expected a device" in inside("explain", "--devices=a", "--model", "qwen2.5-0.5b").err
     assert "did you mean --precision" in inside("run", "--precison", "int8").err
+
+
+GROUPS = {group: {key for key, entry in study_keys().items() if entry.key.group == group} for group in (SEARCH, OUTPUT)}
+UNREAD = {  # keys of a study by the request of a command to which they are nothing
+    RunRequest: {"auto"},
+    CompareRequest: GROUPS[OUTPUT] | {"algo", "auto", "evaluations", "executor", "known", "params", "seed"},
+    ExplainRequest: GROUPS[SEARCH] | {"name", "applications"},
+    ExportRequest: GROUPS[SEARCH] | GROUPS[OUTPUT] | {"only", "laws", "default_budget"},
+    DevicesRequest: GROUPS[SEARCH] | {"device", "laws", "residual_sd", "baselines"},
+    TheoryRequest: GROUPS[SEARCH] | {"name", "baselines", "residual_sd"},
+}
+
+
+@pytest.mark.parametrize("command", UNREAD, ids=lambda command: command.__name__)
+def test_a_key_that_a_command_does_not_read_is_refused_by_its_name(command: Any) -> None:
+    for key in study_keys():
+        said = f"^--set {key}: expected a key that this command reads, got one that has no effect; drop it$"
+        unread = key in UNREAD[command]
+        with pytest.raises(UsageError, match=said) if unread else nullcontext():
+            refuse_idle(command(settings=(f"{key}=1",)))
+
+
+def test_a_study_with_keys_that_a_command_does_not_read_is_taken(inside: Inside) -> None:
+    Path("shared.yaml").write_text(
+        "algo: nsga2\nseed: 7\nevaluations: 50\nworkers: 2\npenalty_weight: 3\nobjectives: [loss, total_ms]\n"
+    )
+    model = ("--model", "qwen2.5-0.5b")
+    assert inside("explain", *model, "--config", "shared.yaml").out == inside("explain", *model).out
+    assert "--set seed: expected a key that this command reads" in inside("explain", *model, "--seed", "7").err
 
 
 def test_what_can_mean_one_thing_alone_is_taken(inside: Inside) -> None:
     """A key of the study, other tools' words and other spellings, as the words that they stand for are."""
     short = ("--device", "rpi5", "--evaluations", "5", "--no-plots", "--quiet")
-    typed = ("--batch", "4", "--trials", "5", "--algorithm", "NSGA-II", "--dense", "--ram", "6GB", "--bits", "Q4_K_M")
+    typed = ("--batch", "4", "--trials", "5", "--algorithm", "NSGA-II", "--dense", "--ram=6GB", "--bits", "Q4_K_M")
     answer = inside("run", "--hardware", "rpi5", "--no-plots", "--quiet", *typed, "--out", "typed")
     assert answer.code == 0
     assert "--hardware: taken as --device\n" in answer.err
-    assert "--ram 6GB: taken as --budget resident_gb=6GB\n" in answer.err
+    assert "--ram=6GB: taken as --budget resident_gb=6GB\n" in answer.err
     written = ("--algo", "nsga2", "--only", "n_experts=1", "--budget", "resident_gb=6", "--precision", "q4_k_m")
     assert inside("run", *short, "--set", "batch=4", *written, "--out", "written").code == 0
     one, other = (Path(run, "evaluations.csv").read_text() for run in ("typed", "written"))

@@ -1,11 +1,10 @@
 """The flags of `pairs`."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from nas.terminal.flags import DEVICE, OUTPUT, SPACE, Config, Flag, Json, Keys, Quiet, Settings
+from nas.terminal.flags import DESIGN, OUTPUT, Config, Flag, Given, Json, Keys, Quiet, Settings
 
 DRAFTS = "What drafts"
 
@@ -27,10 +26,7 @@ class PairsRequest:
         str, Flag("--draft-space", "Search space of drafts: name or YAML file; same: the study's.", DRAFTS)
     ] = "drafts"
     drafted: Annotated[str, Flag("--drafted", "Numbers of tokens drafted in a step.", DRAFTS, "N[,N…]")] = "1,2,4,6"
-    flags: Annotated[
-        Mapping[str, Any],
-        Keys((SPACE, DEVICE)),
-    ] = field(default_factory=dict)
+    flags: Annotated[Given, Keys(DESIGN, "laws residual_sd columns")] = field(default_factory=dict)
     config: Annotated[str | None, Config] = None
     settings: Annotated[tuple[str, ...], Settings] = ()
     out: Annotated[Path | None, Flag("--out", "Folder to create for the tables; left out: none.", OUTPUT)] = None
