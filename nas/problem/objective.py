@@ -2,10 +2,11 @@
 
 import importlib
 import inspect
+import pickle
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import inf, nextafter
 from typing import Any, Self
 
@@ -140,7 +141,7 @@ KEEP = 1 / 3  # of the designs that end a fidelity step
 class Objective:
     """A metric to minimise: one of `objectives.metrics`, a user's `package.module:function`, or an installed package's.
 
-    place: `package.module:function`, where a worker process imports the function; prior: the shipped metric that
+    place: `package.module:function`, where a worker process imports the function, `package.module:function.column` of one that returns several by name; prior: the shipped metric that
     approximates the user's function ("" where none does), for strategies that learn from few evaluations; cost_s: seconds
     that one architecture takes, as the function says (0: it does not); settings: the study's for a function that ships, given
     to it by name (None: of a user's); fidelities: from the cheapest to the full one, given to the function by name (none: it has
@@ -185,7 +186,15 @@ class Objective:
         named: dict[str, Any] = {} if self.settings is None else {"settings": self.settings}
         if self.fidelities or self.fidelity is not None:
             named["fidelity"] = self.fidelities[-1] if self.fidelity is None else self.fidelity
-        return self.function(*given, **named)
+        if not self.column:
+            return self.function(*given, **named)
+        columns = _returned(self.function, pickle.dumps((given, named)))
+        return columns[self.column] if isinstance(columns, Mapping) and self.column in columns else columns
+
+    @property
+    def column(self) -> str:
+        """What of a function that returns several columns is meant; "" of one that returns its values alone."""
+        return self.place.rpartition(":")[2].partition(".")[2]
 
     def scaled(self, values: FloatArray) -> FloatArray:
         """Values on the scale that hypervolume and distances use (natural log or as they are)."""
@@ -239,6 +248,13 @@ class Budget:
     def in_rates(self, cost: float) -> str:
         """` (tokens_per_second 20)` of a cost, "" without a rate."""
         return "" if self.rate is None else f" ({self.rate.name} {self.rate.at(cost):.4g})"
+
+
+@lru_cache(maxsize=4)
+def _returned(function: Callable[..., Any], given: bytes) -> Any:
+    """What a function of several columns returns, for all of which it is called once."""
+    positional, named = pickle.loads(given)
+    return function(*positional, **named)
 
 
 def takes_scenario(function: Callable[..., Any]) -> bool:

@@ -341,7 +341,7 @@ def checked(metric: Objective, architectures: Architectures, returned: Any) -> t
     except (TypeError, ValueError):
         given = f"an array of {returned.dtype}" if isinstance(returned, np.ndarray) else type(returned).__name__
         raise UsageError(
-            f"{metric.name}: expected real numbers of shape (n,), got {given}; return an array of them"
+            f"{metric.name}: expected real numbers of shape (n,), got {given}; return an array of them, or a mapping of arrays and name one: {metric.name.partition('.')[0]}.x"
         ) from None
     if values.shape != (len(architectures),):
         raise UsageError(

@@ -30,13 +30,13 @@ def at_a_quantile(name: str) -> bool:
     """Whether a name is that of a metric at a quantile.
 
     Raises:
-        ValueError: something else after the @, or a metric without measured errors.
+        UsageError: something else after the @, or a metric without measured errors.
     """
     if "@" not in name or _OF_LOSS.match(name):
         return "@" in name
     form, known = _FORM.match(name), (*MEASURED, *costs())
     if form is None or form[1] not in known:
-        raise ValueError(f"expected METRIC@qNN with one of {', '.join(known)}, got {name!r}; write total_ms@q90")
+        raise UsageError(f"expected METRIC@qNN with one of {', '.join(known)}, got {name!r}; write total_ms@q90")
     return True
 
 

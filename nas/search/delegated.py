@@ -37,6 +37,11 @@ class Delegated:
         self.screened: set[int] = set()
         self.begun: set[int] = set()  # designs that workers were let begin with, and that are not evaluated yet
         stepped = [metric for metric in problem.functions if metric.fidelities]
+        together: dict[str, list[Objective]] = {}  # columns of one function, which are one task
+        for metric in problem.functions:
+            one = metric.place.removesuffix(f".{metric.column}") if metric.column else metric.name
+            together.setdefault(one, []).append(metric)
+        self.others = {first.name: tuple(others) for first, *others in together.values()}
         self.halving = SuccessiveHalving(stepped[0], store.steps, logged) if stepped else None
         self.designs: dict[int, Architectures] = {}  # under way, where some of them will go on
 
@@ -61,10 +66,11 @@ class Delegated:
     def _send(self, designs: Iterable[tuple[int, Architectures]]) -> None:
         """Send the metrics that designs still lack to the workers."""
         tasks = [
-            Task((key, metric.label), metric, design, self.problem.scenario)
+            Task((key, metric.label), metric, design, self.problem.scenario, self.others[metric.name])
             for key, design in designs
             for metric in self._metrics(key)
-            if not ((key, metric.label) in self.sent or (key, metric.label) in self.answers)
+            if metric.name in self.others
+            and not ((key, metric.label) in self.sent or (key, metric.label) in self.answers)
         ]
         self.sent.update(task.key for task in tasks)
         self.pool.add(tasks)
@@ -77,7 +83,11 @@ class Delegated:
 
     def receive(self) -> list[Key]:
         """Wait until something arrives, and keep it."""
-        arrived = [(task.key, answer) for task, answer in self.pool.arrivals()]
+        arrived = [
+            ((task.key[0], metric.label), answer[i] if isinstance(answer, list) else answer)
+            for task, answer in self.pool.arrivals()
+            for i, metric in enumerate((task.metric, *task.others))
+        ]
         self.store.under_way.arrive((key, metric, *answer) for (key, metric), answer in arrived)
         self.answers.update(arrived)
         self.sent.difference_update(key for key, _ in arrived)

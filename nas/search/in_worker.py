@@ -43,8 +43,9 @@ def in_worker(
     place: str,
     settings: Mapping[str, Any] | None = None,
     fidelity: float | None = None,
-) -> Answer:
-    """A user metric of one architecture, in a worker, imported from its place: value and reason of failure.
+    others: Sequence[str] = (),
+) -> Any:
+    """A user metric of one architecture, in a worker, imported from its place: value and reason of failure; with `others` of its columns a list.
 
     The clock runs from here, so that starting a process or waiting in a queue costs no time.
     Whatever the module or the function raises fails this architecture alone.
@@ -56,11 +57,13 @@ def in_worker(
     try:
         with clock(timeout_s):
             module, _, attribute = place.partition(":")
-            function = getattr(loaded(module), attribute)
+            function = getattr(loaded(module), attribute.partition(".")[0])
             log_scale = bool(getattr(function, "LOG_SCALE", False))
-            metric = Objective(name, "", log_scale, function, settings=settings, fidelity=fidelity)
+            metric = Objective(name, "", log_scale, function, place, settings=settings, fidelity=fidelity)
             values, reasons = call_user_metric(metric, architecture, scenario)
-            return float(values[0]), reasons[0]
+            answer = float(values[0]), reasons[0]
+            further = [in_worker(other, architecture, scenario, None, other, None, fidelity) for other in others]
+            return [answer, *further] if others else answer
     except (UsageError, NotRunError):
         raise
     except Overdue:
@@ -168,7 +171,7 @@ def _hash_of(module: object) -> str:
         return ""
 
 
-def at_worker(place: Place, *what: Any) -> Answer:
+def at_worker(place: Place, *what: Any) -> Any:
     """`in_worker` on a machine that is not the driver's, with the user's module as the driver has it."""
     if place.folder and not _found(place.module) and Path(place.folder).is_dir():
         sys.path.append(place.folder)

@@ -40,12 +40,13 @@ class WorkerDiedError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A metric of one architecture; `key` identifies it among all tasks: the architecture's, and the metric's label."""
+    """A metric of one architecture; `key` identifies it among all tasks: the architecture's, and the metric's label. others: further columns of its function."""
 
     key: tuple[int, str]
     metric: Objective
     architecture: Architectures
     scenario: Scenario | None = None
+    others: tuple[Objective, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +58,7 @@ class Flight:
     seen: bool = False
 
 
-Arrival = tuple[Task, Answer]
+Arrival = tuple[Task, Answer | list[Answer]]
 
 
 def process_pool(workers: int) -> Executor:
@@ -86,8 +87,8 @@ class WorkerPool:
         self.executor: Executor | None = None
         self.waiting: deque[Task] = deque()
         self.suspects: deque[Task] = deque()  # one of them killed its worker: alone, the guilty one is found
-        self.flying: dict[Future[Answer], Flight] = {}
-        self.ended: SimpleQueue[Future[Answer]] = SimpleQueue()  # told by each: nobody looks through all that fly
+        self.flying: dict[Future[Any], Flight] = {}
+        self.ended: SimpleQueue[Future[Any]] = SimpleQueue()  # told by each: nobody looks through all that fly
         self.alone = False
         self.tries: Counter[tuple[int, str]] = Counter()
         self.losses = 0
@@ -149,7 +150,7 @@ class WorkerPool:
         metric, given = task.metric, task.scenario if task.metric.wants_scenario else None
         place = metric.place or metric.name
         what = (metric.name, task.architecture, given, self.timeout_s, place)
-        return in_worker, *what, metric.settings, metric.fidelity
+        return in_worker, *what, metric.settings, metric.fidelity, [other.name for other in task.others]
 
     def _received(self) -> list[Arrival]:
         """Answers that are there, after waiting for one; broken executors and hanging tasks are seen to."""
@@ -166,9 +167,9 @@ class WorkerPool:
         self.losses = 0 if found else self.losses
         return found + (self._broke(broken) if broken else self._end_overdue())
 
-    def _done(self) -> list[Future[Answer]]:
+    def _done(self) -> list[Future[Any]]:
         """Tasks that have ended, in that order, after waiting for one or until one may be overdue; none of executors that are gone."""
-        ended: list[Future[Answer]] = []
+        ended: list[Future[Any]] = []
         if not self.flying:
             return ended
         with suppress(Empty):
@@ -177,7 +178,7 @@ class WorkerPool:
                 ended.append(self.ended.get_nowait())
         return [future for future in ended if future in self.flying]
 
-    def _settled(self, task: Task, future: Future[Answer], error: BaseException | None) -> list[Arrival]:
+    def _settled(self, task: Task, future: Future[Any], error: BaseException | None) -> list[Arrival]:
         """A task's answer; one that a worker could not run is sent again."""
         if isinstance(error, WorkerDiedError):
             return [(task, died(task))]
@@ -227,7 +228,7 @@ class WorkerPool:
         late = [f for f, flight in self.flying.items() if flight.since <= latest and not f.done()]
         return self._stopped(late) if late else []
 
-    def _stopped(self, late: list[Future[Answer]]) -> list[Arrival]:
+    def _stopped(self, late: list[Future[Any]]) -> list[Arrival]:
         """Kill the workers of hanging tasks, which fail; what flew beside them starts again."""
         tasks = [self.flying.pop(future).task for future in late]
         self.waiting.extendleft(flight.task for flight in reversed(self.flying.values()))

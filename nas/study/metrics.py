@@ -52,18 +52,13 @@ class MetricReader:
 
     def columns(self, names: Sequence[str]) -> None:
         """See that each metric to keep besides ships, or is a figure of the device."""
+        shipped = [*importable("objectives.metrics"), *self.figures]
         for i, name in enumerate(names):
             try:
-                known = at_a_quantile(name) or name in (*importable("objectives.metrics"), *self.figures)
-                text = (
-                    ""
-                    if known
-                    else unknown("a shipped metric", name, [*importable("objectives.metrics"), *self.figures])
-                )
-            except ValueError as error:
-                text = str(error)
-            if text:
-                self.faults.add(("columns", i), text)
+                if not (at_a_quantile(name) or name in shipped):
+                    self.faults.add(("columns", i), unknown("a shipped metric", name, shipped))
+            except UsageError as error:
+                self.faults.add(("columns", i), str(error))
 
     def budgets(self, given: Mapping[str, Any], path: Path) -> dict[str, float | None]:
         """Limits per metric in the metric's unit, at most, of a rate at least; None removes a default budget."""
@@ -145,21 +140,9 @@ def metric_named(name: str, code: PlugIn | None, *, typed: bool, figures: Mappin
             return user_metric(code, module)
     if name in EXPENSIVE:
         return expensive(name)
-    if name in importable("objectives.metrics") or _at_a_quantile(name):
+    if name in importable("objectives.metrics") or at_a_quantile(name):
         return built_in(name)
     raise UsageError(unknown("a metric", name, [*entry_points.named("metrics"), *figures], "package.module:function"))
-
-
-def _at_a_quantile(name: str) -> bool:
-    """Whether it is a metric at a quantile.
-
-    Raises:
-        UsageError: it is none that has one.
-    """
-    try:
-        return at_a_quantile(name)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
 
 
 def expensive(name: str) -> Objective:
@@ -182,7 +165,7 @@ def user_metric(code: PlugIn, module: ModuleType) -> Objective:
     """
     place = code.place
     module_name, _, attribute = place.partition(":")
-    function = getattr(module, attribute, None)
+    function = getattr(module, attribute.partition(".")[0], None)
     if not callable(function):
         public = [n for n in vars(module) if callable(getattr(module, n)) and not n.startswith("_")]
         raise UsageError(f"expected a function of {module_name}, got {attribute!r}; {nearest(attribute, public)}")

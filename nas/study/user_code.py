@@ -26,7 +26,7 @@ STORE = "evaluations.sqlite"
 RUN_MARKS = ("manifest.json", STORE)
 OURS = ("nas", "objectives", "search_spaces", "configs")
 ROOT = Path(__file__).resolve().parents[2]
-FUNCTION = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
+FUNCTION = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*(\.\w+)?$")  # and a column of what it returns
 MOVED = {  # names in run folders and studies from before
     "nas.comparison.hard": "configs.compare_hard",
     "nas.compare.hard": "configs.compare_hard",

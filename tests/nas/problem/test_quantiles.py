@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 import nas
+from nas.errors import UsageError
 from nas.problem.quantiles import at_a_quantile, measured_at, named_in, ships
 from nas.record.identity import difference
 
 
 @pytest.mark.parametrize("name", ["memory_gb@q90", "total_ms@90", "total_ms@q100", "total_ms@", "perplexity@q90"])
 def test_only_what_is_measured_has_a_quantile(name: str) -> None:
-    with pytest.raises(ValueError, match="METRIC@qNN"):
+    with pytest.raises(UsageError, match="METRIC@qNN"):
         at_a_quantile(name)
 
 
