@@ -237,8 +237,12 @@ class Outcome:
     @cached_property
     def take(self) -> TrainOrTake | None:
         """The published models to take instead of the pick within your budgets, where they can be compared."""
-        answer, problem = self.picks[0].answer, self.study.problem
-        return None if answer is None else train_or_take(problem, problem.architectures(answer.genotypes))
+        pick, problem = self.picks[0], self.study.problem
+        if (
+            pick.answer is None or pick.question.least != "loss"
+        ):  # which is all that is known of models besides their costs
+            return None
+        return train_or_take(problem, problem.architectures(pick.answer.genotypes))
 
 
 def once(made: Callable[[Outcome], Made]) -> Callable[[Outcome], Made]:

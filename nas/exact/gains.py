@@ -112,7 +112,8 @@ def _budget_gain(whole: Whole, pick: Evaluations, budget: Budget) -> BudgetGain:
     opened = _cheapest(whole, deciding, (*others, better))
     if opened is None:
         return BudgetGain(budget, tightest, None)
-    limit = float(max(opened.metrics[metric].max() for metric in own))  # of ties at 12 digits the last
+    priced = whole.problem.evaluate(opened.genotypes, tuple(own)).metrics
+    limit = float(max(priced[metric].max() for metric in own))  # of ties at 12 digits the last
     found = best_within(whole, (*others, *(Budget(metric, limit) for metric in own)))
     relaxed = None if found is None else gain(whole.problem, pick, found, budget.metric, limit)
     return BudgetGain(budget, tightest, relaxed)

@@ -166,3 +166,11 @@ def test_the_page_says_what_to_take_before_the_design(concluded: Concluded) -> N
     assert all(sentence in flat for sentence in advice(outcome.take))
     first = next(advice(outcome.take)).partition(" (")[0]
     assert (written.index(f"<p>{first}") < written.index('id="pick"')) == outcome.take.take
+
+
+def test_no_model_is_offered_where_a_pick_has_the_least_of_another_metric(inside: Callable[..., Any]) -> None:
+    line = ("run", "--device", "rpi5", "--algo", "random", "--evaluations", 60, "--no-plots", "--objectives")
+    by_loss, by_time = (inside(*line, names, "--out", names).out for names in ("loss,total_ms", "total_ms,memory_gb"))
+    assert "\nTake " in by_loss
+    assert "\nTake " not in by_time
+    assert "\nBest design: " in by_time
