@@ -362,13 +362,13 @@ def within_horizon(study: Study, first: int | Literal["none"], quiet: bool) -> S
 
 
 def workers_of(study: Study) -> WorkerPool | None:
-    """The workers that the study names.
+    """The workers that the study names; none where formulas are all that is computed.
 
     Raises:
         UsageError: the cluster cannot be used, or there are no workers where some are needed.
     """
     refuse_without_workers(study.config, study.problem)
-    return pool_of(study.config)
+    return None if study.problem.analytic else pool_of(study.config)
 
 
 def refuse_moving(manifest: Manifest, request: RunRequest) -> None:

@@ -59,8 +59,7 @@ class ReadStudy:
     laws: its own, then the alternative ones, for the study's tokens, formats and vocabularies. text: that of its requests and of its metrics per byte. trainer: the device that models are
     trained on. devices: all that designs may be on, by name, where there are several; `device` is the first. table: figures of devices that the study gives.
     metrics: everything minimised or limited. limits: by metric, None removes a default budget.
-    start: designs to start from, None where the study names none. served_by: what its keys of serving name. typed: keys that the user himself gave,
-    by flags or in code.
+    start: designs to start from, None where the study names none. served_by: what its keys of serving name. typed: keys that flags gave.
     """
 
     config: StudyConfig
@@ -149,7 +148,7 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
         notices=(*unrun, *of_own, *said, *compared[1], *table.left_out(given_devices(config, devices))),
         devices=devices if config.devices else {},
         table=table,
-        typed=frozenset(key for key in raw if faults.typed((key,))),
+        typed=frozenset(key for key in raw if faults.origin((key,))[0].startswith("--")),
     )
 
 
