@@ -238,9 +238,8 @@ class Outcome:
     def take(self) -> TrainOrTake | None:
         """The published models to take instead of the pick within your budgets, where they can be compared."""
         pick, problem = self.picks[0], self.study.problem
-        if (
-            pick.answer is None or pick.question.least != "loss"
-        ):  # which is all that is known of models besides their costs
+        # Of models the loss is all that is known besides their costs.
+        if pick.answer is None or pick.question.least != "loss":
             return None
         return train_or_take(problem, problem.architectures(pick.answer.genotypes))
 
