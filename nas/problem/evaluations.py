@@ -181,7 +181,7 @@ class Scale:
             objectives: of the columns, in order.
             values: (n, objectives), in their units.
         """
-        scaled = _on_scale(objectives, values)
+        scaled = on_scale(objectives, values)
         return cls(objectives, scaled.min(axis=0), scaled.max(axis=0))
 
     def normalise(self, values: FloatArray) -> FloatArray:
@@ -191,7 +191,7 @@ class Scale:
             values: (n, objectives), in their units.
         """
         extent = self.worst - self.best
-        normalised: FloatArray = (_on_scale(self.objectives, values) - self.best) / np.where(extent > 0, extent, 1.0)
+        normalised: FloatArray = (on_scale(self.objectives, values) - self.best) / np.where(extent > 0, extent, 1.0)
         return normalised
 
     def hypervolume(self, values: FloatArray, *, approximate: bool = False) -> float:
@@ -232,7 +232,8 @@ def too_many(values: FloatArray) -> bool:
     return values.shape[1] > 3 and len(values) > EXACT_POINTS.get(values.shape[1], 0)
 
 
-def _on_scale(objectives: tuple[Objective, ...], values: FloatArray) -> FloatArray:
+def on_scale(objectives: tuple[Objective, ...], values: FloatArray) -> FloatArray:
+    """Values (n, m) on the scales of their objectives, on which results are measured: logarithms, or as they are."""
     return np.stack([o.scaled(column) for o, column in zip(objectives, values.T, strict=True)], axis=1)
 
 

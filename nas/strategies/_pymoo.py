@@ -18,7 +18,7 @@ from pymoo.operators.mutation.pm import PM
 from pymoo.operators.selection.tournament import TournamentSelection
 from pymoo.problems.static import StaticProblem
 
-from nas.problem.evaluations import Evaluations
+from nas.problem.evaluations import Evaluations, on_scale
 from nas.search.archive import KeyIndex, draw_unseen
 from nas.search.strategy import StrategyContext
 from nas.strategies._variation import FAILED, FEW, MATINGS, Brood, Variation, first_generation
@@ -117,6 +117,7 @@ class PymooStrategy:
         self.algorithm._set_optimum = _nothing
         self.algorithm.setup(self.problem, seed=context.seed, termination=("n_gen", 10**9))
         self.offspring: Any = None
+        self.objectives = context.problem.objectives
         self.variation, self.evaluated, self.feasible = variation, 0, 0
 
     def _breed_as_arrays(self, variation: Variation) -> None:
@@ -146,9 +147,9 @@ class PymooStrategy:
         return np.asarray(bred.get("X")).astype(np.int64).reshape(-1, self.problem.n_var)
 
     def tell(self, evaluations: Evaluations) -> None:
-        """Objective values and violations of the generation; failed rows rank behind everything."""
+        """Objective values, on the scale of the results, and violations of the generation; failed rows rank behind everything."""
         failed = ~evaluations.ok
-        values = np.where(failed[:, None], 0.0, evaluations.values)
+        values = on_scale(self.objectives, np.where(failed[:, None], 1.0, evaluations.values))
         violations = np.where(failed[:, None], FAILED, evaluations.violations)
         constraints = np.column_stack([violations, np.where(failed, FAILED, -1.0)])
         self.evaluated += len(failed)

@@ -7,7 +7,7 @@ import numpy as np
 from moocore import pareto_rank
 from pydantic import Field
 
-from nas.problem.evaluations import Evaluations, crowding_distance
+from nas.problem.evaluations import Evaluations, crowding_distance, on_scale
 from nas.search.archive import draw_unseen
 from nas.search.strategy import StrategyContext, Traits
 from nas.strategies._variation import FAILED, FEW, Brood, Variation, first_generation
@@ -115,7 +115,7 @@ class NSGA2:
         self.far = Brood(self.space, self.seen, Variation())  # as the family varies, in larger steps
         self.evaluated = self.feasible = 0
         self.first = first_generation(context, parameters.population, self.immigrants)
-        self.asynchronous = context.asynchronous
+        self.asynchronous, self.objectives = context.asynchronous, context.problem.objectives
         self.seen.add(self.space.keys(self.first))
         nothing = np.zeros(0)
         self.kept = Individuals(self.first[:0], np.zeros((0, len(context.problem.objectives))), nothing, nothing)
@@ -150,20 +150,21 @@ class NSGA2:
         return self.kept.winners(contenders, self.random_state).reshape(-1, 2)
 
     def tell(self, evaluations: Evaluations) -> None:
-        """Objective values and violations of the evaluated rows; failed rows rank behind everything."""
+        """Objective values, kept on the scale of the results, and violations; failed rows rank behind everything."""
         values, violations = evaluations.values, evaluations.violations
         excess = np.zeros((len(evaluations), violations.shape[1] + 1))
         excess[:, :-1] = np.maximum(violations, 0.0)
         if evaluations.reasons is not None:
             failed = ~evaluations.ok
-            values[failed], excess[failed] = 0.0, FAILED
+            values[failed], excess[failed] = 1.0, FAILED
         violation = excess.sum(axis=1)
         self.evaluated += len(violation)
         self.feasible += int((violation <= 0).sum())
         most = self.parameters.population if len(self.kept) else max(len(evaluations), self.parameters.population)
         most = min(most, FEW) if self._rare else most
         genotypes = np.concatenate([self.kept.genotypes, evaluations.genotypes])
-        values, violation = np.concatenate([self.kept.values, values]), np.concatenate([self.kept.violation, violation])
+        values = np.concatenate([self.kept.values, on_scale(self.objectives, values)])
+        violation = np.concatenate([self.kept.violation, violation])
         rows, crowding = survivors(values, violation, most, self.random_state)
         self.kept = Individuals(genotypes[rows], values[rows], violation[rows], crowding)
 

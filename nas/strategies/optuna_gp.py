@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 
-import numpy as np
 import torch
 from optuna.samplers import GPSampler
 from pydantic import BaseModel, ConfigDict, Field
 from threadpoolctl import ThreadpoolController
 
-from nas.problem.evaluations import Evaluations
+from nas.problem.evaluations import Evaluations, on_scale
 from nas.search.strategy import StrategyContext, Traits
 from nas.strategies._optuna import REPEATS, OneByOne, Repeats, quiet
 from search_spaces.arrays import FloatArray, IntArray
@@ -50,8 +49,7 @@ class OnTheirScales(OneByOne):
             torch.set_num_threads(threads)
 
     def _values(self, evaluations: Evaluations) -> FloatArray:
-        columns = zip(self.objectives, evaluations.values.T, strict=True)
-        return np.stack([objective.scaled(column) for objective, column in columns], axis=1)
+        return on_scale(self.objectives, evaluations.values)
 
 
 def build(context: StrategyContext, parameters: Parameters) -> OnTheirScales:

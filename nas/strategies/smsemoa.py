@@ -9,13 +9,13 @@ from pymoo.algorithms.moo.sms import SMSEMOA
 from pymoo.core.survival import Survival
 from pymoo.util.nds.non_dominated_sorting import NonDominatedSorting
 
+from nas.problem.evaluations import REFERENCE
 from nas.search.strategy import StrategyContext, Traits
 from nas.strategies._pymoo import PymooStrategy
 from nas.strategies._variation import Variation
 from search_spaces.arrays import FloatArray
 
 TRAITS = Traits(seedable=True)
-REFERENCE = 11.0
 
 
 class Parameters(Variation):
@@ -47,7 +47,7 @@ class LeastContribution(Survival):  # type: ignore[misc]
 def least_removed(values: FloatArray, n: int) -> Any:
     """Rows that stay when the least contributor to the hypervolume of (k, m) is removed until n are left.
 
-    Values are normalised by the front's own range; the reference point is 11 in every objective.
+    Values are normalised by the front's own range; the reference point is that of the results.
     """
     span = np.ptp(values, axis=0)
     scaled = (values - values.min(axis=0)) / np.where(span > 0, span, 1.0)

@@ -91,7 +91,7 @@ def test_equal_violations_are_decided_by_the_run_s_seed(
 @each
 def test_an_earlier_search_in_the_process_leaves_no_trace(algo: str, problem: Problem) -> None:
     expected = asked(build(algo, problem), problem)
-    asked(build(algo, problem), problem, constant("loss", "total_ms", value=-1e6))
+    asked(build(algo, problem), problem, constant("loss", "total_ms", value=1e-6))
     assert same(asked(build(algo, problem), problem), expected)
 
 
@@ -123,7 +123,7 @@ def test_objectives_without_range_and_ties_are_no_trouble(
 
     shown = {
         "one objective": constant("loss"),
-        "every objective": constant(*objectives, value=0.0),
+        "every objective": constant(*objectives, value=1.0),
         "a step": step,
     }[values]
     with warnings.catch_warnings():
@@ -167,6 +167,18 @@ def test_whatever_is_feasible_is_kept_before_what_is_not(algo: str, problem: Pro
     kept = strategy.kept.violation <= 0 if algo == "nsga2" else strategy.algorithm.pop.get("FEAS")[:, 0]
     assert 0 < np.concatenate(told).mean() < 1
     assert kept.all() or kept.sum() >= min(np.concatenate(told).sum(), 5)
+
+
+@each
+def test_objectives_are_compared_on_the_scale_that_results_are_measured_on(algo: str, problem: Problem) -> None:
+    strategy = build(algo, problem)
+    asked(strategy, problem)
+    if algo == "nsga2":
+        genotypes, values = strategy.kept.genotypes, strategy.kept.values
+    else:
+        genotypes, values = strategy.algorithm.pop.get("X").astype(np.int64), strategy.algorithm.pop.get("F")
+    loss, latency = problem.evaluate(genotypes).values.T
+    assert np.array_equal(values, np.stack([loss, np.log(latency)], axis=1))
 
 
 # Reference directions
@@ -284,7 +296,7 @@ def test_a_failed_child_replaces_nothing_and_is_replaced(minimising: Callable[..
     def failing(told: Evaluations) -> Evaluations:
         failed = told.genotypes[:, 0] > 0
         along = told.keys / problem.space.size
-        metrics = {"loss": 0.1 + along, "total_ms": 0.1 + 1 / 3 - along}  # near nothing, which failed rows are told as
+        metrics = {"loss": 1.1 + along, "total_ms": 1.1 + 1 / 3 - along}  # near one, which failed rows are told as
         metrics = {name: np.where(failed, np.nan, column) for name, column in metrics.items()}
         return replace(
             told, metrics=told.metrics | metrics, reasons=tuple("no" if no else "" for no in failed.tolist())
@@ -294,7 +306,7 @@ def test_a_failed_child_replaces_nothing_and_is_replaced(minimising: Callable[..
     asked(strategy, problem, failing)
     assert (strategy.algorithm.pop.get("X")[:, 0] == 0).all()
     assert np.isfinite(strategy.algorithm.ideal).all()
-    assert (strategy.algorithm.ideal > 0).all(), "a failed row's placeholder became the ideal point"
+    assert (strategy.algorithm.ideal > [1.0, np.log(1.0)]).all(), "a failed row's placeholder became the ideal point"
 
 
 # SMS-EMOA
