@@ -17,7 +17,7 @@ from nas.strategies._pymoo import DIVISIONS, PymooStrategy
 from nas.strategies._variation import Variation
 from search_spaces.arrays import FloatArray, IntArray
 
-TRAITS = Traits(constraints=False, seedable=True)
+TRAITS = Traits(seedable=True)
 
 
 class Parameters(Variation):
@@ -83,22 +83,20 @@ class Subproblems(GeneticAlgorithm):  # type: ignore[misc]
     def _advance(self, infills: Any = None, **_: Any) -> None:
         known = Population.merge(self.pop, infills)
         sound = known[known.get("CV")[:, 0] <= 0].get("F")
-        if len(sound) == 0:
-            return
-        self.ideal = np.minimum(self.ideal, sound.min(axis=0))
+        if len(sound):
+            self.ideal = np.minimum(self.ideal, sound.min(axis=0))
         span = self.pop[self.pop.get("CV")[:, 0] <= 0].get("F").max(axis=0, initial=-np.inf) - self.ideal
         span = np.where((span > 0) & np.isfinite(span), span, 1.0)
         for subproblem, child in zip(self.served, infills, strict=False):
-            if child.CV[0] <= 0:
-                self._replace(self.neighbours[subproblem], child, span)
+            self._replace(self.neighbours[subproblem], child, span)
 
     def _replace(self, near: IntArray, child: Any, span: FloatArray) -> None:
-        """The child takes the place of neighbours that it improves."""
+        """The child takes the place of neighbours that violate more, or as much and that it improves."""
         current = self.pop[near]
-        failed = current.get("CV")[:, 0] > 0
+        excess = current.get("CV")[:, 0]
         old = self._scalar(current.get("F"), near, span)
         new = self._scalar(np.repeat(child.F[None], len(near), axis=0), near, span)
-        self.pop[near[failed | (new < old)]] = child
+        self.pop[near[(child.CV[0] < excess) | (child.CV[0] == excess) & (new < old)]] = child
 
     def _scalar(self, values: FloatArray, near: IntArray, span: FloatArray) -> Any:
         """Values (k, m) as their subproblems (k,) see them, (k,)."""

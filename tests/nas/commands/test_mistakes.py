@@ -229,7 +229,7 @@ def test_a_strategy_without_its_extra_says_which(
     "flags",
     [
         ("--algo", "exact", "--evaluations", "10"),
-        ("--algo", "moead", "--set", "constraints=native"),
+        ("--algo", "exact", "--set", "constraints=penalty"),
         ("--algo", "sobol", "--set", "seed_from=missing.csv"),
         ("--algo", "nsga3", "--param", "divisions=200"),
         ("--out", "taken"),

@@ -26,7 +26,6 @@ from nas.strategies.smsemoa import least_removed
 from search_spaces.arrays import IntArray
 
 FAMILY = ["agemoea2", "moead", "nsga2", "nsga3", "rvea", "smsemoa", "spea2"]
-SELECTING = [algo for algo in FAMILY if algo != "moead"]  # what is infeasible drops out
 Shown = Callable[[Evaluations], Evaluations]
 each = pytest.mark.parametrize("algo", FAMILY)
 
@@ -160,7 +159,7 @@ def test_units_of_objectives_do_not_matter(algo: str, minimising: Callable[..., 
     assert same(asked(build(algo, problem), problem, scaled), asked(build(algo, problem), problem))
 
 
-@pytest.mark.parametrize("algo", SELECTING)
+@each
 def test_whatever_is_feasible_is_kept_before_what_is_not(algo: str, problem: Problem) -> None:
     strategy = build(algo, problem)
     told = [problem.evaluate(batch).feasible for batch in asked(strategy, problem)]
