@@ -11,7 +11,8 @@ The form, chosen on the same rows among some thirty variants of its effects and 
 `SHAPE` predicts, with y = level + class of chip + its kind + family of formats + engine of that class + device + rest, each but the level
 normal about 0. A group's y is the median over its rows. The standard deviations are of the largest restricted likelihood, with
 log(sd) normal about `USUAL`, as classes and engines are few.
-Ranges are of left-out devices' residuals in standard deviations, those of the kind `OWN` times, the wider the fewer boards it has: `print_coverage` says how often they hold.
+Ranges are of left-out devices' residuals in standard deviations, those of the kind `OWN` times, the wider the fewer boards it has, of
+fewer than `FEW` as far as a kind that was not seen may be off, devices alike or kinds alike: `print_coverage` says how often they hold.
 A device of which nothing is known has no term of its own: its variance is in the spread. Without an engine it has one of those that
 devices of its class were seen with.
 """
@@ -93,7 +94,9 @@ BYTES = {
     "fp4": 0.5,
 }  # a weight: the same, models.rs (quant_bytes_per_param)
 LIMITS, MOST_SD = 25, 4.0  # limits that are tried on a device; standard deviations beyond which none is priced
-OWN, FEW = 4, 3  # times that a kind's devices count among all; boards of a kind from which its range is its own
+OWN = 4  # times that a kind's devices count among all
+FEW = 3  # boards of a kind with rows of a phase from which its range is its own
+MAKERS = 4  # boards from which phones' GPUs, each of another maker, say how they decode
 LEVELS = np.linspace(0.0, 1.0, 39)  # quantiles, as many outside of a range as of all errors
 HELPS = 0.9  # of the error without an engine, which stating it must save
 KEPT = (0.1, 0.3, 0.5, 0.7, 0.9)  # quantiles that stand for the rows of a device
@@ -154,6 +157,7 @@ class Rows:
     floats: bool = False
     shared: bool = True
     phase: Phase = "decode"
+    widest_npu: float = math.inf
 
     @property
     def stack(self) -> str:
@@ -172,7 +176,8 @@ class Rows:
     @cached_property
     def off(self) -> FloatArray:
         """log(measured / predicted) under the shape, (n,)."""
-        return np.log(self.terms.ms / predict(self.terms, self.as_built(SHARED.shaped(self.board))))
+        shape = SHARED.model_copy(update={"widest_npu": self.widest_npu}).shaped(self.board)
+        return np.log(self.terms.ms / predict(self.terms, self.as_built(shape)))
 
     @property
     def served(self) -> bool:
@@ -347,8 +352,8 @@ class Mixed:
         """The median and the standard deviation of a device that was not seen, with today's builds.
 
         `any` chip and the engine "" are any that was, in equal parts of devices, around those that serve several requests where some do;
-        the kind "" is one that was not. NPUs of vendors that
-        were not seen decode by `RULE`, which is nearer than other vendors' mean.
+        the kind "" is one that was not. NPUs of vendors that were not seen decode by `RULE`, which is nearer than other vendors' mean,
+        as do GPUs of phones, of several makers each, while fewer than `MAKERS` were seen.
         """
         chip = _path(chip, kind, self.phase)
         seen = {
@@ -362,10 +367,11 @@ class Mixed:
         ).T
         of_today = np.array([served for _, served in sorted(seen.items())] or [True])
         middle = float(means[of_today | ~of_today.any()].mean())
-        ratio = math.exp(middle)
-        if (chip, self.phase) == ("npu", "decode") and not any((g.chip, g.kind) == (chip, kind) for g in self.seen):
-            ratio = SHAPE.bandwidth_efficiency / RULE
-        return Level(ratio=_rounded(ratio), sd=_rounded(np.sqrt(variances.mean() + np.square(means - middle).mean())))
+        boards = len({g.device for g in self.seen if (g.chip, g.kind) == (chip, kind)})
+        if self.phase == "decode" and boards < (MAKERS if (chip, kind) == ("soc", "phone") else chip == "npu"):
+            middle = math.log(SHAPE.bandwidth_efficiency / RULE)
+        spread = variances.mean() + np.square(means - middle).mean()
+        return Level(ratio=_rounded(math.exp(middle)), sd=_rounded(np.sqrt(spread)))
 
     def _one(self, chip: Chip, kind: str, family: str, engine: str, floats: bool) -> tuple[float, float]:
         """Mean and variance of y of a kind with an engine."""
@@ -415,7 +421,7 @@ def fitted(found: Sequence[Rows], phase: Phase) -> Mixed:
         return 0.5 * deviance + 0.5 * float(off @ off), slopes + off / LOOSE
 
     start = np.full(len(EFFECTS) + 1, USUAL)
-    logs = minimize(cost, start, jac=True, method="L-BFGS-B", bounds=[(-5.0, 1.0)] * len(start), tol=1e-4).x
+    logs = minimize(cost, start, jac=True, method="L-BFGS-B", bounds=[(-5.0, 1.0)] * len(start), tol=1e-9).x
     inverse, level, weights = solved(logs)
     return Mixed(seen, level, np.exp(logs), inverse, weights, phase)
 
@@ -425,7 +431,18 @@ Forms = Mapping[tuple[Phase, bool], Mixed]  # of a phase, without rows of severa
 
 def forms_of(found: Sequence[Rows]) -> Forms:
     """The forms on these groups."""
+    widest = widest_of(found)
+    found = [replace(g, widest_npu=widest) for g in found]
     return {(p, more): fitted([g for g in found if more or not g.served], p) for p in PHASES for more in (False, True)}
+
+
+def widest_of(found: Sequence[Rows]) -> float:
+    """The widest memory that `FEW` NPUs had at least, bytes per second: what is drawn of a wider one would be what one or two boards say.
+
+    It is of memories alone, no time decides it; here it stays as it is with any one board left out, so that each is judged by the bound that ships.
+    """
+    widths = sorted({g.device: g.board.bandwidth for g in found if g.chip == "npu"}.values())
+    return widths[-FEW] if len(widths) >= FEW else math.inf
 
 
 def _alike(labels: Sequence[tuple[str, ...]]) -> FloatArray:
@@ -459,6 +476,7 @@ def made(
             {f"{g.chip} {g.kind}" for g in found if any(beside_attention(m.architecture) for m in g.measured)}
         ),
         ridge=RIDGE,
+        widest_npu=forms["decode", False].seen[0].widest_npu,
         devices=len({g.device for p in PHASES for g in forms[p, False].seen}),
         rows=sum(int(g.of(p).sum()) for p in PHASES for g in forms[p, False].seen),
         residuals=residuals.get(False, {}),
@@ -683,16 +701,27 @@ def by_kind(judged: Mapping[bool, Sequence[Judged]]) -> Residuals:
     }
 
 
-def errors_of(judged: Sequence[Judged], kind: str) -> list[float]:
-    """Quantiles of a phase's errors in standard deviations, for the ranges of a kind.
+def errors_of(judged: Sequence[Judged], kind: str, *, beside: int = 0) -> list[float]:
+    """Quantiles of a phase's errors in standard deviations, for the ranges of a kind; `beside` these rows it has as many boards that are left out.
 
     Of n boards sqrt(1 + 1/(n + 1)) times as wide, as a further one differs from a mean of so many; of fewer than `FEW` no narrower than of a kind that was not seen.
     """
-    by_device, boards = of_devices(judged), len({row.device for row in judged if row.kind == kind})
-    own, unseen = (math.sqrt(1.0 + 1.0 / (n + 1)) * _pooled(judged, by_device, k) for n, k in ((boards, kind), (0, "")))
+    by_device, kinds = of_devices(judged), {row.device: row.kind for row in judged}
+    boards = beside + Counter(kinds.values())[kind]
+    errors = math.sqrt(1.0 + 1.0 / (boards + 1)) * _pooled(judged, by_device, kind)
     if boards < FEW:
-        own = np.where(LEVELS < 0.5, np.minimum(own, unseen), np.maximum(own, unseen))
-    return own.round(3).tolist()
+        for others in (math.sqrt(2.0) * _pooled(judged, by_device, ""), _of_kinds(by_device, kinds)):
+            errors = np.where(LEVELS < 0.5, np.minimum(errors, others), np.maximum(errors, others))
+    return errors.round(3).tolist()
+
+
+def _of_kinds(by_device: Mapping[str, Sequence[float]], kinds: Mapping[str, str]) -> FloatArray:
+    """`LEVELS` of kinds, each one score, its middle board's: of n the rank (n + 1) times the level, which a further one is within."""
+    scores = defaultdict(list)
+    for name, zs in by_device.items():
+        scores[kinds[name]].append(np.quantile(zs, LEVELS))
+    middles = np.stack([np.median(boards, axis=0) for boards in scores.values()])
+    return np.array([np.quantile(of, p, method="weibull") for of, p in zip(middles.T, LEVELS, strict=True)])
 
 
 def _pooled(judged: Sequence[Judged], by_device: Mapping[str, Sequence[float]], kind: str) -> FloatArray:
@@ -752,12 +781,12 @@ def of_devices(judged: Sequence[Judged]) -> dict[str, list[float]]:
 def coverage(judged: Sequence[Judged], phase: Phase) -> dict[str, tuple[float, float]]:
     """The share of a left-out device's rows below the upper end at `SHARE`, and inside the range of 80 %, by class and of "all", devices alike.
 
-    Residuals are those of the other devices.
+    Residuals are those of the other devices, and ranges those that kinds of so many boards have.
     """
     rows, shares = [row for row in judged if row.phase == phase], defaultdict(list)
     for name in sorted({row.device for row in rows}):
         here, others = [r for r in rows if r.device == name], [r for r in rows if r.device != name]
-        known, count = errors_of(others, here[0].kind), len({r.device for r in others})
+        known, count = errors_of(others, here[0].kind, beside=1), len({r.device for r in others})
         z = np.array(of_devices(here)[name])
         upper = conformal_factor(known, count, SHARE, rows=len(known))
         outside = beyond(len(known), count, (1 - SHARE) / 2)

@@ -50,7 +50,7 @@ class Typical(BaseModel):
 
     differs: coefficients of the profile that are otherwise in a class ("cpu") or a kind of it ("gpu int8"). residuals: by kind ("" is one that was
     not seen) quantiles of log(measured / predicted) in standard deviations of its cell, of rows of devices whose cell had not seen them; with_engine: the same where the engine was stated; few: measured / predicted of rows of devices of which three others had been seen. picked: by kind, quantiles of the standard deviations that limits need so that the slowest row priced within one holds it.
-    ridge: see `shaped`. helpful: kinds and engines of which stating the engine brings rows of devices left out nearer. builds: engines' builds of the rows. layers: kinds with rows of layers beside attention.
+    ridge: see `shaped`. widest_npu: bytes per second of the widest memory that three NPUs had at least. helpful: kinds and engines of which stating the engine brings rows of devices left out nearer. builds: engines' builds of the rows. layers: kinds with rows of layers beside attention.
 
     Source: `python -m benchmarks.typical`, which writes the file.
     """
@@ -59,6 +59,7 @@ class Typical(BaseModel):
     shape: Calibration
     differs: dict[str, dict[str, float]] = {}
     ridge: float = 0.0
+    widest_npu: float = math.inf
     devices: Annotated[int, Field(ge=1)]
     rows: Annotated[int, Field(ge=1)]
     residuals: dict[str, dict[Phase, list[float]]]
@@ -84,7 +85,8 @@ class Typical(BaseModel):
         """The profile that all classes share for a device.
 
         η_c falls with FLOPs a byte, as far as devices were seen to have them: times (r/100)^-`ridge`; an NPU's with the power 1, as
-        chunks of a prompt wait for weights, which INT8 has twice as many bytes of as INT4. Arithmetic of decoding runs
+        chunks of a prompt wait for weights, which INT8 has twice as many bytes of as INT4. It decodes as if no memory were wider than
+        `widest_npu`: what is drawn of a wider one one or two boards say, whose prefills do draw it. Arithmetic of decoding runs
         at units of INT8, so that its share follows INT8 over twice FP16 instead, unless a kind has one of its own or a card has no tensor cores.
         """
         otherwise = self.differs.get(device.chip, {}) | self.differs.get(f"{device.chip} {chip_kind(device)}", {})
@@ -94,6 +96,8 @@ class Typical(BaseModel):
         of_device = {"compute_efficiency": self.shape.compute_efficiency * share, "decode_compute": integers}
         if streams:
             of_device["compute_efficiency_int8"] = of_device["compute_efficiency"] / 4.0
+            drawn = of_device["prefill_bandwidth_efficiency"] = self.shape.bandwidth_efficiency
+            of_device["bandwidth_efficiency"] = drawn * min(1.0, self.widest_npu / device.bandwidth)
         return self.shape.model_copy(update=of_device | otherwise)
 
     @cached_property
@@ -143,7 +147,7 @@ def typical_profile(device: Device, asked: Conditions) -> Calibration:
 
 
 def profile_of(known: Typical, cell: Cell, device: Device) -> Calibration:
-    """The profile of a cell: the shape's phases by as much slower as the cell says, with errors of its standard deviation."""
+    """The profile of a cell: the shape's phases by as much slower as the cell says, with errors of its standard deviation, of picks at least those of rows."""
     prefill, decode, shape = cell.prefill.ratio, cell.decode.ratio, known.shaped(device)
     return shape.model_copy(
         update={
@@ -152,13 +156,14 @@ def profile_of(known: Typical, cell: Cell, device: Device) -> Calibration:
             "mode": device.mode,
             "compute_efficiency": shape.compute_efficiency / prefill,
             "compute_efficiency_int8": shape.compute_efficiency_int8 and shape.compute_efficiency_int8 / prefill,
-            "prefill_bandwidth_efficiency": shape.bandwidth_efficiency / prefill,
+            "prefill_bandwidth_efficiency": (shape.prefill_bandwidth_efficiency or shape.bandwidth_efficiency)
+            / prefill,
             "bandwidth_efficiency": shape.bandwidth_efficiency / decode,
             "decode_compute": shape.decode_compute * prefill / decode,
             "prefill_overhead": (shape.prefill_overhead or shape.overhead) * prefill,
             "overhead": shape.overhead * decode,
-            "held_out": _errors(known, cell, device),
-            "picked": _picked(known, cell, device),
+            "held_out": (errors := _of_kind(known.with_engine if cell.engine else known.residuals, cell, device)),
+            "picked": {p: as_far(zs, errors[p]) for p, zs in _of_kind(known.picked, cell, device).items()},
             "held_out_models": known.devices,
             "layers": f"{cell.chip} {chip_kind(device)}" in known.layers,
             "source": f"typical of {CHIPS[cell.chip]}: {known.rows:,} rows of {known.devices} devices; {known.source}",
@@ -166,17 +171,10 @@ def profile_of(known: Typical, cell: Cell, device: Device) -> Calibration:
     )
 
 
-def _errors(known: Typical, cell: Cell, device: Device) -> dict[Phase, list[float]]:
-    """Measured / predicted of devices left out, in the cell's standard deviations."""
-    kinds = known.with_engine if cell.engine else known.residuals
+def _of_kind(kinds: Mapping[str, dict[Phase, list[float]]], cell: Cell, device: Device) -> dict[Phase, list[float]]:
+    """What a device's kind has in the cell's standard deviations, as measured / predicted."""
     own = kinds.get(f"{cell.chip} {chip_kind(device)}", kinds.get("", {}))
     return {phase: [math.exp(cell.level(phase).sd * z) for z in zs] for phase, zs in own.items()}
-
-
-def _picked(known: Typical, cell: Cell, device: Device) -> dict[Phase, list[float]]:
-    """By what limits on picks of devices left out were missed, in the cell's standard deviations; at least by what rows were."""
-    own, errors = known.picked.get(f"{cell.chip} {chip_kind(device)}", {}), _errors(known, cell, device)
-    return {p: as_far([math.exp(cell.level(p).sd * z) for z in zs], errors[p]) for p, zs in own.items()}
 
 
 def as_far(ratios: Sequence[float], others: Sequence[float]) -> list[float]:

@@ -108,6 +108,43 @@ def test_prefills_of_npus_wait_for_weights() -> None:
     assert base.compute_efficiency_int8 == pytest.approx(base.compute_efficiency / 4)
 
 
+def test_an_npu_decodes_no_faster_by_memory_that_few_of_them_had() -> None:
+    """Twice as wide as the widest that three had brings decoding nothing, prefills twice the speed; half of it is half of it; a GPU draws all."""
+    widest = shipped().widest_npu
+    profiles = {
+        (name, times): (
+            typical_profile(chip(name, vendor="Nobody", fp16=4e12, bandwidth=times * widest), Conditions("int4")),
+            times,
+        )
+        for name in ("npu", "gpu")
+        for times in (0.5, 1.0, 2.0)
+    }
+    drawn = {place: times * profile.bandwidth_efficiency for place, (profile, times) in profiles.items()}
+    assert drawn["npu", 1.0] == pytest.approx(2 * drawn["npu", 0.5])
+    assert drawn["npu", 2.0] == pytest.approx(drawn["npu", 1.0])
+    assert drawn["gpu", 2.0] == pytest.approx(2 * drawn["gpu", 1.0])
+    read = [profiles["npu", times][0].prefill_bandwidth_efficiency for times in (1.0, 2.0)]
+    assert read[0] == pytest.approx(read[1])
+
+
+def test_the_widest_memory_is_that_of_three_boards(law: Law) -> None:
+    """One or two boards with wider ones say nothing of others, nor do GPUs; of fewer boards there is no bound; the forms have that of their rows."""
+    board = typical.board_named("rk3588_npu")
+    rows_of = [replace(m, device=board.name) for m in shown(board, law)]
+    table = terms(rows_of, board, law)
+
+    def group(name: str, bandwidth: float, kind: Chip = "npu") -> typical.Rows:
+        wider = board.model_copy(update={"bandwidth": bandwidth})
+        return typical.Rows(name, kind, "A", "w4", "E", rows_of, table, wider)
+
+    widths = {"a": 1e10, "b": 5e10, "c": 2e10, "d": 4e10}
+    found = [*(group(*each) for each in widths.items()), group("b", 5e10), group("e", 9e10, "gpu")]
+    assert typical.widest_of(found) == 2e10
+    assert typical.widest_of(found[:2]) == np.inf
+    forms = typical.forms_of([g for g in found if g.device != "b"])
+    assert forms["decode", False].seen[0].widest_npu == 1e10
+
+
 @pytest.mark.parametrize(("kind", "free"), [("cpu", True), ("gpu", False)])
 def test_three_models_of_a_processor_tell_launches_from_bytes(law: Law, kind: str, free: bool) -> None:
     """Of an engine that launches nothing a fourth model is nearer than by one scale; one model tells nothing, nor do other chips."""
@@ -297,6 +334,21 @@ def test_npus_of_a_kind_decode_alike(law: Law) -> None:
     assert slow / fast == pytest.approx(2.0, rel=0.1)
 
 
+def test_gpus_of_phones_decode_by_the_rule_while_few_were_seen(law: Law) -> None:
+    """Three boards twice as slow as the shape: by the rule; four: as they are."""
+    board = typical.board_named("jetson_agx_orin_64gb")
+    rows_of = [replace(m, device=board.name) for m in shown(board, law)]
+    table = terms(rows_of, board, law)
+    slow = replace(table, ms=table.ms * 2.0)
+    boards = [typical.Rows(name, "soc", "phone", "w4", "E", rows_of, slow, board) for name in "abcd"]
+    rule = typical.SHAPE.bandwidth_efficiency / typical.RULE
+    few, enough = (
+        typical.fitted(boards[:n], "decode").at("soc", "phone", "w4", "", floats=False).ratio for n in (3, 4)
+    )
+    assert few == pytest.approx(rule, rel=1e-3)
+    assert enough > 1.2 * rule
+
+
 def test_ranges_are_wider_of_kinds_of_few_boards() -> None:
     """Of equal devices a kind that was not seen has the widest range, one of many boards those of the rows; of one board it is no narrower than of none."""
     boards = [("soc 1", "a"), *(("soc 9", f"{i}") for i in range(9))]
@@ -306,6 +358,20 @@ def test_ranges_are_wider_of_kinds_of_few_boards() -> None:
     assert widths[0] > 1.1 * widths[2]
     near = [replace(row, off=0.1 * row.off) if row.kind == "soc 1" else row for row in rows]
     assert np.ptp(typical.errors_of(near, "soc 1")) >= np.ptp(typical.errors_of(near, ""))
+
+
+def test_kinds_count_alike_for_boards_of_few() -> None:
+    """Sixty near boards of one kind hide five kinds of one board that are far off from no range but its own; that of few boards is of that kind as it ships."""
+    near = [("soc many", f"{i}", 0.1) for i in range(60)]
+    rows = [
+        typical.Judged(name, kind, "", "decode", z * off, 1.0)
+        for kind, name, off in (*near, *((f"soc {i}", f"far {i}", 1.0) for i in range(5)))
+        for z in (-1.0, 1.0)
+    ]
+    inner = slice(4, -4)
+    unseen, few, many = (np.ptp(typical.errors_of(rows, kind)[inner]) for kind in ("", "soc 1", "soc many"))
+    assert few >= unseen > 5 * many
+    assert typical.errors_of(rows, "soc 1", beside=2) != typical.errors_of(rows, "soc 1")
 
 
 def test_residuals_are_as_many_of_each_device() -> None:
