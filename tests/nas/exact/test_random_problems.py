@@ -301,7 +301,7 @@ def frontier_agrees(problem: Problem, whole: Evaluations) -> None:
     assert solution.frontier.keys.tolist() == whole.keys[frontier_rows(whole)].tolist()
     assert sum(counted) == problem.space.size
     for rule, pick in zip(rules, solution.picks, strict=True):
-        row = rule.strict(problem.budgets, problem.columns).row(whole)  # `whole` may hold metrics that the problem does not
+        row = rule.strict(problem.budgets, problem.columns).row(whole)
         assert (None if pick is None else pick.keys.tolist()) == (None if row is None else [whole.keys[row]])
 
 
