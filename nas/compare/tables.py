@@ -72,7 +72,7 @@ def result_table(r: StudyResult) -> Table:
             _spread(r, s, "share", percent),
             distance(quantile(r.last(s, "igd_plus"), 0.5)),
             distance(quantile(r.last(s, "epsilon"), 0.5)),
-            _regret(quantile(r.last(s, "regret"), 0.5)),
+            "nothing fits" if math.isinf(lost := quantile(r.last(s, "regret"), 0.5)) else number(lost),
             *([against_word(verdicts.get(s), s)] if verdicts else []),
             r.ended(s) or "-",
         )
@@ -128,10 +128,6 @@ def _spread(r: StudyResult, strategy: str, measure: str, form: Any) -> str:
     values = r.last(strategy, measure)
     middle, low, high = (form(quantile(values, q)) for q in (0.5, 0.25, 0.75))
     return str(middle) if low == high == middle else f"{middle} [{low}, {high}]"
-
-
-def _regret(value: float) -> str:
-    return "nothing fits" if math.isinf(value) else number(value)
 
 
 def distance(value: float) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nas.problem.evaluations import Evaluations, non_dominated, on_scale
+from nas.problem.evaluations import Evaluations, Scale, non_dominated
 from nas.problem.objective import Objective
 from nas.search.archive import KeyIndex, draw_unseen
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
@@ -63,10 +63,7 @@ class Front:
 
     def normalised(self) -> FloatArray:
         """Objective values on their own scales, each from 0 to 1 along the front, (n, m)."""
-        scaled = on_scale(self.objectives, self.values)
-        low, high = scaled.min(axis=0), scaled.max(axis=0)
-        normalised: FloatArray = (scaled - low) / np.where(high > low, high - low, 1.0)
-        return normalised
+        return Scale.from_frontier(self.objectives, self.values).normalise(self.values)
 
     def crowding(self) -> FloatArray:
         """Distance of each member's two neighbours along an objective, summed over objectives, (n,); inf at their ends.

@@ -18,7 +18,7 @@ from pymoo.operators.mutation.pm import PM
 from pymoo.operators.selection.tournament import TournamentSelection
 from pymoo.problems.static import StaticProblem
 
-from nas.problem.evaluations import Evaluations, on_scale
+from nas.problem.evaluations import Evaluations
 from nas.search.archive import KeyIndex, draw_unseen
 from nas.search.strategy import StrategyContext
 from nas.strategies._variation import FAILED, FEW, MATINGS, Brood, Variation, first_generation
@@ -117,8 +117,7 @@ class PymooStrategy:
         self.algorithm._set_optimum = _nothing
         self.algorithm.setup(self.problem, seed=context.seed, termination=("n_gen", 10**9))
         self.offspring: Any = None
-        self.objectives = context.problem.objectives
-        self.variation, self.evaluated, self.feasible = variation, 0, 0
+        self.variation, self.objectives, self.evaluated, self.feasible = variation, context.problem.objectives, 0, 0
 
     def _breed_as_arrays(self, variation: Variation) -> None:
         """After the deep copy the algorithm's own duplicate filter and ours are one again."""
@@ -149,14 +148,14 @@ class PymooStrategy:
     def tell(self, evaluations: Evaluations) -> None:
         """Objective values, on the scale of the results, and violations of the generation; failed rows rank behind everything."""
         failed = ~evaluations.ok
-        values = on_scale(self.objectives, np.where(failed[:, None], 1.0, evaluations.values))
+        values = np.where(failed[:, None], float(self.variation.as_results), evaluations.values)
         violations = np.where(failed[:, None], FAILED, evaluations.violations)
         constraints = np.column_stack([violations, np.where(failed, FAILED, -1.0)])
         self.evaluated += len(failed)
         self.feasible += int(evaluations.feasible.sum())
         rare = self.feasible < self.variation.rare * self.evaluated
         self.algorithm.pop_size = min(self.variation.population, FEW) if rare else self.variation.population
-        known = StaticProblem(self.problem, F=values, G=constraints)
+        known = StaticProblem(self.problem, F=self.variation.compared(self.objectives, values), G=constraints)
         with contained():
             self.algorithm.evaluator.eval(known, self.offspring)
             self.algorithm.tell(infills=self.offspring)

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 from moocore import pareto_rank
-from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from nas.problem.evaluations import Evaluations
+from nas.problem.evaluations import Evaluations, on_scale
+from nas.problem.objective import Objective
 from nas.search.archive import KeyIndex, draw_unseen
 from nas.search.strategy import StrategyContext
 from search_spaces.arrays import BoolArray, FloatArray, IntArray, frozen
@@ -50,16 +51,28 @@ class Variation(Bred):
     )
     mutation_probability: float = Field(1.0, ge=0, le=1, description="Probability of mutating an offspring")
     mutation_eta: float = Field(3.0, gt=0, le=1000, description="Polynomial-mutation distribution index")
-    rare: float = Field(  # left out where it is 0, as in runs of versions without it
+    rare: float = Field(  # left out where it is off, as the next one, and in runs of versions without it
         0.2,
         ge=0,
         le=1,
         description=f"While a smaller share is feasible, {FEW} individuals at most are kept, and steps are large",
     )
 
+    as_results: bool = Field(True, description="Compare times and sizes by their logarithms, as results do")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read(cls, given: Any) -> Any:
+        """A record of all steps without it is of a version that compared objectives as they were."""
+        return {"as_results": False, **given} if given.keys() >= STEPS else given
+
     @model_serializer(mode="wrap")
     def _recorded(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {name: value for name, value in written(self).items() if name != "rare" or value}
+        return {name: value for name, value in written(self).items() if name not in ("rare", "as_results") or value}
+
+    def compared(self, objectives: tuple[Objective, ...], values: FloatArray) -> FloatArray:
+        """Values (n, m) on the scale on which they are compared."""
+        return on_scale(objectives, values) if self.as_results else values
 
     def following(self, evaluations: int, designs: int) -> dict[str, float]:
         """The population; steps that are given hold throughout."""

@@ -7,7 +7,7 @@ import numpy as np
 from moocore import pareto_rank
 from pydantic import Field
 
-from nas.problem.evaluations import Evaluations, crowding_distance, on_scale
+from nas.problem.evaluations import Evaluations, crowding_distance
 from nas.search.archive import draw_unseen
 from nas.search.strategy import StrategyContext, Traits
 from nas.strategies._variation import FAILED, FEW, Brood, Variation, first_generation
@@ -156,14 +156,14 @@ class NSGA2:
         excess[:, :-1] = np.maximum(violations, 0.0)
         if evaluations.reasons is not None:
             failed = ~evaluations.ok
-            values[failed], excess[failed] = 1.0, FAILED
+            values[failed], excess[failed] = float(self.parameters.as_results), FAILED
         violation = excess.sum(axis=1)
         self.evaluated += len(violation)
         self.feasible += int((violation <= 0).sum())
         most = self.parameters.population if len(self.kept) else max(len(evaluations), self.parameters.population)
         most = min(most, FEW) if self._rare else most
         genotypes = np.concatenate([self.kept.genotypes, evaluations.genotypes])
-        values = np.concatenate([self.kept.values, on_scale(self.objectives, values)])
+        values = np.concatenate([self.kept.values, self.parameters.compared(self.objectives, values)])
         violation = np.concatenate([self.kept.violation, violation])
         rows, crowding = survivors(values, violation, most, self.random_state)
         self.kept = Individuals(genotypes[rows], values[rows], violation[rows], crowding)

@@ -36,33 +36,35 @@ class LeastContribution(Survival):  # type: ignore[misc]
     pymoo's own measures infeasible and failed rows into its range, and cannot cut ties of one objective.
     """
 
+    reference = REFERENCE
+
     def _do(self, problem: Any, pop: Any, *_: Any, n_survive: int, **__: Any) -> Any:
         values, kept = pop.get("F").astype(np.float64), list[int]()
         for rank, front in enumerate(NonDominatedSorting().do(values, n_stop_if_ranked=n_survive)):
             pop[front].set("rank", rank)
-            kept.extend(front[least_removed(values[front], n_survive - len(kept))])
+            kept.extend(front[least_removed(values[front], n_survive - len(kept), self.reference)])
         return pop[kept]
 
 
-def least_removed(values: FloatArray, n: int) -> Any:
+def least_removed(values: FloatArray, n: int, reference: float) -> Any:
     """Rows that stay when the least contributor to the hypervolume of (k, m) is removed until n are left.
 
-    Values are normalised by the front's own range; the reference point is that of the results.
+    Values are normalised by the front's own range; the reference point is `reference` in every objective.
     """
     span = np.ptp(values, axis=0)
     scaled = (values - values.min(axis=0)) / np.where(span > 0, span, 1.0)
     if scaled.shape[1] == 1:
         scaled = np.pad(scaled, ((0, 0), (0, 1)))
     left = np.arange(len(values))
-    reference = np.full(scaled.shape[1], REFERENCE)
     while len(left) > n:
-        left = np.delete(left, hv_contributions(scaled[left], ref=reference).argmin())
+        left = np.delete(left, hv_contributions(scaled[left], ref=np.full(scaled.shape[1], reference)).argmin())
     return left
 
 
 def build(context: StrategyContext, parameters: Parameters) -> PymooStrategy:
     """The strategy from its context and parameters."""
     survival = LeastContribution()
+    survival.reference = REFERENCE if parameters.as_results else 11.0
     return PymooStrategy(
         context, parameters, lambda **operators: SMSEMOA(survival=survival, normalize=False, **operators)
     )

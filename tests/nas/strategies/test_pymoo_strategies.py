@@ -313,10 +313,10 @@ def test_a_failed_child_replaces_nothing_and_is_replaced(minimising: Callable[..
 
 def test_the_least_contributor_goes_first() -> None:
     values = np.array([[0.0, 1.0], [0.5, 0.5], [0.52, 0.49], [1.0, 0.0]])
-    assert least_removed(values, 3).tolist() == [0, 1, 3]
-    assert least_removed(values * [1, 1e6], 3).tolist() == [0, 1, 3]
-    assert len(least_removed(np.array([[2.0], [2.0], [2.0]]), 1)) == 1
-    assert least_removed(np.array([[2.0, 5.0], [2.0, 5.0], [1.0, 7.0]]), 2).tolist() in ([0, 2], [1, 2])
+    assert least_removed(values, 3, 1.1).tolist() == [0, 1, 3]
+    assert least_removed(values * [1, 1e6], 3, 1.1).tolist() == [0, 1, 3]
+    assert len(least_removed(np.array([[2.0], [2.0], [2.0]]), 1, 1.1)) == 1
+    assert least_removed(np.array([[2.0, 5.0], [2.0, 5.0], [1.0, 7.0]]), 2, 1.1).tolist() in ([0, 2], [1, 2])
 
 
 # numba
