@@ -288,10 +288,9 @@ def without_effect(
     idle = {
         key: why for key, why in reasons.items() if why and getattr(config, key) not in (getattr(usual, key), "native")
     }
-    if unused := [
-        f"{key}: expected no key without effect, got one: {idle[key]}; drop it" for key in idle if key in typed
-    ]:
-        raise UsageError("\n".join(unused))
+    if unused := [key for key in idle if key in typed]:
+        why = (f"expected a key that has an effect, got one without: {idle[key]}; drop it" for key in unused)
+        raise UsageError("\n".join(map("{}: {}".format, unused, why)))
     said = ", ".join(f"{key} ({reason})" for key, reason in idle.items())
     return [f"without effect in this study: {said}"] if idle else []
 

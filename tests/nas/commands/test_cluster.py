@@ -224,11 +224,11 @@ def test_a_file_connects_to_nothing(study: str, inside: Inside, copied: Path, tm
     [
         (
             ("--set", "executor=dask:tcp://127.0.0.1:9"),
-            "executor: expected no key without effect, got one: no metric is your own; drop it",
+            "executor: expected a key that has an effect, got one without: no metric is your own; drop it",
         ),
         (
             ("--set", "resources.GPU=1"),
-            "resources: expected no key without effect, got one: there is no executor; drop it",
+            "resources: expected a key that has an effect, got one without: there is no executor; drop it",
         ),
     ],
 )

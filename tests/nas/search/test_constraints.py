@@ -497,7 +497,7 @@ def test_keys_that_change_nothing_are_named_in_one_notice(keys: dict[str, Any], 
 def test_a_key_without_effect_is_refused_where_it_is_typed_and_named_where_a_file_has_it(key: str, value: Any) -> None:
     raw = {"algo": "random", key: value}
     assert f"without effect in this study: {key} (" in "".join(study_of(read_study(raw, {})).notices)
-    with pytest.raises(UsageError, match=f"^{key}: expected no key without effect, got one: .*; drop it$"):
+    with pytest.raises(UsageError, match=f"^{key}: expected a key that has an effect, got one without: .*; drop it$"):
         study_of(read_study(raw, {(key,): f"--set {key}"}))
 
 

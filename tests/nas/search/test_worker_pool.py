@@ -483,7 +483,9 @@ def test_a_function_of_several_columns_is_called_once_for_all(
 def test_a_timeout_needs_workers(study: str, inside: Inside) -> None:
     answer = inside("run", "--config", "study.yaml", "--set", "evaluation_timeout=1", "--out", "run")
     assert (answer.code, len(answer.err.splitlines())) == (2, 1), answer
-    assert answer.err.startswith("evaluation_timeout: expected no key without effect, got one: there are no workers;")
+    assert answer.err.startswith(
+        "evaluation_timeout: expected a key that has an effect, got one without: there are no workers;"
+    )
 
 
 def alive(process: int) -> bool:
