@@ -269,7 +269,6 @@ def without_effect(
     reasons = {
         "int4_group_size": "int4" not in map(base_of, formats) and "no design is in int4",
         "formats": not formats & {*config.formats} and "precision names none of them",
-        "deltas": problem.space.specification.axes.layers is None and "all layers are of one kind",
         **dict.fromkeys(("tied", "head_bytes"), not problem.has_head and "there is no LM head"),
         "device_columns": not names & {*problem.scenario.figures} and "no metric is one of them",
         "constraints": whole

@@ -489,7 +489,7 @@ def test_keys_that_change_nothing_are_named_in_one_notice(keys: dict[str, Any], 
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("int4_group_size", 64), ("formats", {"mine": {"weights": ["Q4_K"], "source": "me"}}), ("deltas", "none"),
+        ("int4_group_size", 64), ("formats", {"mine": {"weights": ["Q4_K"], "source": "me"}}),
         ("device_columns", {"jetson_agx_orin_64gb": {"price": "900 USD"}}), ("constraints", "reject"),
         ("penalty_weight", 3.0), ("workers", 2), ("evaluation_timeout", 5), ("resources", {"GPU": 1}),
     ],
