@@ -15,7 +15,7 @@ from typer.main import get_command
 from nas.errors import PlasError, UsageError
 from nas.files import import_rights
 from nas.terminal.console import complain, notice
-from nas.terminal.flags import Flag, Keys, Word, modules_for_files, study_keys
+from nas.terminal.flags import SEARCH, Flag, Keys, Word, modules_for_files, study_keys
 from nas.terminal.interrupts import INTERRUPTED, take_over
 from nas.terminal.streams import terminal
 
@@ -209,8 +209,10 @@ def refuse_idle(request: Any) -> None:
     """
     hints = get_type_hints(type(request), include_extras=True)
     several = [keys for hint in hints.values() if (keys := info(hint, Keys))]
+    # Typed where nothing is searched, it lets a study's own strategy be imported.
+    free = set() if any(SEARCH in keys.groups for keys in several) else {"algo"}
     for key in (text.partition("=")[0].partition(".")[0].strip() for text in getattr(request, "settings", ())):
-        if key in study_keys() and not any(keys.takes(key) for keys in several):
+        if key in study_keys().keys() - free and not any(keys.takes(key) for keys in several):
             raise UsageError(
                 f"--set {key}: expected a key that this command reads, got one that has no effect; drop it"
             )

@@ -120,7 +120,9 @@ def test_every_strategy_is_told_the_same_numbers(
     budgets = {"total_ms": 30, "resident_gb": 0.5}
     raw = {"algo": algo, "budgets": budgets, "constraints": handling, "params": small(algo)}
     traits = strategy_module(algo).TRAITS
-    if (traits.constraints, handling) == (False, "native") or (not traits.takes_evaluations and handling != "native"):
+    if not traits.takes_evaluations:
+        handling = "native"  # a file may hold another one, which changes nothing
+    if (traits.constraints, handling) == (False, "native"):
         with pytest.raises(UsageError, match="constraints: expected"):
             studied(**raw)
         return
