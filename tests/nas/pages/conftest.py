@@ -155,6 +155,7 @@ def driver() -> Iterator[Any]:
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     made = webdriver.Chrome(options=options, service=webdriver.ChromeService(chromedriver))
+    made.command_executor.client_config.timeout = 300  # seconds for one command, on a busy machine
     yield made
     made.quit()
 

@@ -17,6 +17,7 @@ WINDOWS = ((360, "light"), (390, "dark"), (768, "light"), (1440, "dark"))
 
 def found(page: Any, path: Path, width: int, scheme: str) -> list[str]:
     """Every fault of a page in a window; what a finger needs is asked of handhelds alone."""
+    page.driver.get("about:blank")  # the page before would be laid out anew for this window
     shown_at(page, width, scheme)
     page.open(path)
     page.run("for (const fold of document.querySelectorAll('.fold')) fold.open = true")
