@@ -368,7 +368,7 @@ def workers_of(study: Study) -> WorkerPool | None:
         UsageError: the cluster cannot be used, or there are no workers where some are needed.
     """
     refuse_without_workers(study.config, study.problem)
-    return None if study.problem.analytic else pool_of(study.config)
+    return pool_of(study.config, study.problem)
 
 
 def refuse_moving(manifest: Manifest, request: RunRequest) -> None:

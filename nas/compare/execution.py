@@ -93,7 +93,7 @@ def search(cell: RunSpec) -> None:
     manifest = read_manifest(cell.folder, study)
     manifest.update(state="running", ended=None, stop_reason=None)
     config = study.config
-    pool = pool_of(config)
+    pool = pool_of(config, study.problem)
     try:
         limits = Limits(study.limit, config.time_limit, config.stop_when_stable)
         searching = search_of(study, store, recorded, pool)

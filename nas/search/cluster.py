@@ -253,16 +253,16 @@ class ClusterPool(WorkerPool):
         return found
 
 
-def pool_of(config: StudyConfig) -> WorkerPool | None:
-    """The workers of a study, if any; processes start when they are needed, a cluster is connected to now.
+def pool_of(config: StudyConfig, problem: Problem) -> WorkerPool | None:
+    """The workers of a study, if any, none where formulas are all that is computed; processes start when they are needed, a cluster is connected to now.
 
     Raises:
         UsageError: the cluster cannot be used.
     """
-    if config.executor is not None:
+    if config.executor is not None and not problem.analytic:
         address = config.executor.partition(":")[2]
         return ClusterPool(address, config.resources, config.workers, config.evaluation_timeout)
-    return WorkerPool(config.workers, config.evaluation_timeout) if config.workers else None
+    return WorkerPool(config.workers, config.evaluation_timeout) if config.workers and not problem.analytic else None
 
 
 def refuse_asynchronous(config: StudyConfig, traits: Traits, problem: Problem) -> None:

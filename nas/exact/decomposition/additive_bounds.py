@@ -133,13 +133,15 @@ class AdditiveBounds:
         A term rises or falls with E and with m, so that its extremes over a box lie at its corners.
         """
         ffns, rows = self.grid.corners(boxes)
+        ends = np.cumsum([len(some) for some in rows[:-1]])
         best = np.zeros((len(self.bounds), 2, len(boxes)))
         shares = _shares(self.problem, self.bounds, ffns, "ffn")
         for row, share, (_, sign) in zip(best, shares, self.bounds, strict=True):
             better = np.minimum if sign > 0 else np.maximum
             for half, terms in zip(row, (share.per_layer, share.once), strict=True):
                 for term in terms:
-                    extreme, *others = np.split(np.array(term), np.cumsum([len(some) for some in rows[:-1]]))
+                    first, *others = np.split(term, ends)
+                    extreme = first.copy()
                     for some, there in zip(rows[1:], others, strict=True):
                         extreme[some] = better(extreme[some], there)
                     half += extreme
