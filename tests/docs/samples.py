@@ -174,7 +174,7 @@ class Page:
     """A page whose blocks are run in order, in a folder of its own."""
 
     def __init__(self, folder: Path, shared: Path) -> None:
-        self.folder, self.said = folder, dict[str, list[str]]()
+        self.folder, self.said, self.codes = folder, dict[str, list[str]](), dict[str, int]()
         self.printed, self.shown = list[str](), list[str]()  # by the block that runs; by the page so far
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
         self.environment = {"PATH": path, "HOME": str(folder / ".home"), "LC_ALL": "C.UTF-8", "TERM": "dumb"}
@@ -202,7 +202,8 @@ class Page:
     def known(self, command: str) -> list[str]:
         """What a command printed when it was run on this page; it is run if it was not."""
         if command not in self.said:
-            self.said[command] = self.run(command)[1]
+            code, self.said[command] = self.run(command)
+            self.codes[command] = code
         self.printed += self.said[command]
         return self.said[command]
 
@@ -220,6 +221,8 @@ class Page:
         if block.kind in ("bash", "python"):
             return block.lines, self.script(block) or self.unsaid(block, [])
         lines = list(self.console(block)) if block.kind == "console" else block.lines
+        if fault := self.newly_failed(block):
+            return block.lines, fault
         if block.kind == "from":
             lines = updated(block.lines, self.known(block.marks["from"]), excerpt=True)
         self.shown += lines
@@ -252,14 +255,27 @@ class Page:
             return ""
         return f"ended with exit code {code}:\n" + "\n".join(lines[-20:])
 
+    def newly_failed(self, block: Block) -> str:
+        """The first command of a console block that fails with a message of which the page shows no line; "" if none does."""
+        for command, sample in commands_of(block.lines) if block.kind == "console" else ():
+            script = _script(command)
+            printed = self.said[script]
+            if self.codes[script] and printed and not any(same(line, printed[-1]) for line in sample):
+                return f"{command[0]}\nended with exit code {self.codes[script]}:\n" + "\n".join(printed[-20:])
+        return ""
+
     def console(self, block: Block) -> Iterator[str]:
         """The block with what its commands print now."""
         for command, sample in commands_of(block.lines):
             yield from command
-            script = "\n".join([command[0].removeprefix("$ "), *command[1:]])
             trailing = [""] * (len(sample) - len(_stripped(sample)))
-            yield from updated(_stripped(sample), self.known(script))
+            yield from updated(_stripped(sample), self.known(_script(command)))
             yield from trailing
+
+
+def _script(command: Sequence[str]) -> str:
+    """The lines of a command as a shell runs them."""
+    return "\n".join([command[0].removeprefix("$ "), *command[1:]])
 
 
 def _stripped(lines: Sequence[str]) -> list[str]:
@@ -303,13 +319,13 @@ def renewed(text: str) -> tuple[str, list[str]]:
 
 
 def checked(name: str, *, rewrite: bool = False) -> list[str]:
-    """What is wrong with a page, as lines to print; with `rewrite` stale samples are put right instead of listed."""
+    """What is wrong with a page, as lines to print; with `rewrite` stale samples are put right, unless something is wrong."""
     path = ROOT / name
     text = path.read_text(encoding="utf-8")
     after, wrong = renewed(text)
-    if rewrite and after != text:
+    if rewrite and after != text and not wrong:
         path.write_text(after, encoding="utf-8")
-    elif after != text:
+    elif after != text and not rewrite:
         wrong += difflib.unified_diff(text.split("\n"), after.split("\n"), name, "printed now", lineterm="", n=1)
     return wrong
 

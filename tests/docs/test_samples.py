@@ -190,3 +190,17 @@ def test_an_excerpt_ends_with_its_section() -> None:
     assert samples.updated(["Loss", "  depth 0.3"], printed, excerpt=True) == ["Loss", "  depth 0.1", "  width 0.2"]
     assert samples.updated(["Loss", "  depth 0.1", "…"], printed, excerpt=True) == ["Loss", "  depth 0.1", "…"]
     assert samples.updated(["Metrics", "…", "Loss", "…"], printed, excerpt=True) == ["Metrics", "…", "Loss", "…"]
+
+
+def test_a_page_whose_command_fails_now_is_not_rewritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = "```\n$ cat a.txt\none\n```\n\n```\n$ seq 2\n1\n```\n"
+    (tmp_path / "page.md").write_text(page, encoding="utf-8")
+    monkeypatch.setattr(samples, "ROOT", tmp_path)
+    (fault,) = samples.checked("page.md", rewrite=True)
+    assert fault.startswith("line 1: $ cat a.txt\nended with exit code 1:")
+    assert (tmp_path / "page.md").read_text(encoding="utf-8") == page
+
+
+def test_a_page_may_show_how_a_command_fails() -> None:
+    page = "```\n$ cat a.txt\ncat: a.txt: No such file or directory\n```\n"
+    assert samples.renewed(page) == (page, [])
