@@ -6,12 +6,14 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path as PathOfFile
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from nas.errors import UsageError
+from objectives.plugins import packaged
 from objectives.quantities import short
 
 Path = tuple[str | int, ...]
@@ -26,38 +28,6 @@ LISTED = {
     "study": "studies",
     "precision": "formats",
 }  # what has a list of its own
-TIMES = ("total_ms", "prefill_ms", "decode_ms", "tpot_ms")
-PROMPT = ("--input-tokens",)
-MEANT = {
-    **dict.fromkeys(("latency", "latency_ms", "time", "time_ms", "ms", "delay"), TIMES),
-    **dict.fromkeys(("memory", "ram", "vram", "dram"), ("resident_gb", "memory_gb")),
-    **dict.fromkeys(("speed", "throughput", "tps", "tokens/s", "tok/s", "t/s", "toks"), ("tokens_per_second",)),
-    **dict.fromkeys(("ttft", "time_to_first_token"), ("ttft_ms",)),
-    **dict.fromkeys(("4bit", "4-bit", "q4", "4"), ("int4", "w4a16", "q4_k_m", "mlx_4bit")),
-    **dict.fromkeys(("8bit", "8-bit", "q8", "8"), ("int8", "q8_0", "mlx_8bit")),
-    **dict.fromkeys(("16bit", "16-bit", "f16", "bf16", "bfloat16", "float16", "half", "16"), ("fp16",)),
-    **dict.fromkeys(("bayesian", "bayes", "bo", "gp"), ("optuna_gp",)),
-    "tpe": ("optuna_tpe",),
-    "w8a8": ("int8",),  # which is weights and activations of 8 bits
-    **dict.fromkeys(("awq", "gptq"), ("w4a16",)),  # in groups of 128
-    **dict.fromkeys(("ga", "genetic", "evolution", "evolutionary"), ("nsga2",)),
-    **dict.fromkeys(("grid", "grid_search", "brute_force", "exhaustive"), ("exact",)),
-    **dict.fromkeys(("f32", "float32", "float", "32"), ("fp32",)),
-    **dict.fromkeys(("llama.cpp", "llamacpp", "gguf", "ollama"), ("llama-bench",)),
-    **dict.fromkeys(("transformers", "huggingface", "safetensors"), ("hf",)),
-    **dict.fromkeys(("energy", "joules"), ("energy_j", "tokens_per_joule")),
-    **dict.fromkeys(("size", "parameters", "params"), ("params_total", "params_active")),
-    **dict.fromkeys(("accuracy", "quality"), ("loss", "perplexity")),
-    **dict.fromkeys(("context", "context-length", "ctx", "ctx-size", "prompt", "prompt-length", "seq-len"), PROMPT),
-    "workload": ("input_tokens", "output_tokens", "batch", "--input-tokens", "--output-tokens"),
-    **dict.fromkeys(("generate", "max-tokens", "max-new-tokens"), ("--output-tokens",)),
-    **dict.fromkeys(("quant", "quantization", "quantisation", "bits", "dtype"), ("--precision", "formats")),
-    **dict.fromkeys(("board", "boards", "hardware", "chips", "gpus", "phones"), ("devices", "--device")),
-    **dict.fromkeys(("algorithm", "algorithms", "optimizer", "optimizers"), ("--algo", "--algos", "strategies")),
-    **dict.fromkeys(("max-evals", "evals", "budget-evals", "trials", "n-trials", "iterations"), ("--evaluations",)),
-}  # words of other tools for what has another name here
-
-
 MOST_LISTED = 40  # keys
 
 
@@ -69,11 +39,21 @@ def nearest(name: str, choices: Sequence[str], otherwise: str = "") -> str:
     return CHOOSE + (f", or give {otherwise}" if otherwise else "")
 
 
+@cache
+def other_words(kind: str) -> dict[str, str]:
+    """What other tools and people call a name or a flag here, or several with spaces between, by word."""
+    content = packaged("nas.files", "other_words")[kind]
+    return {word: ours for ours, theirs in content.items() for word in str(theirs).split()}
+
+
 def called(name: str, choices: Collection[str]) -> list[str]:
     """The one that is spelled otherwise (NSGA-II, nsga2), or what other tools call so."""
-    asked, plural = squashed(name), f"{squashed(name)}s" if len(name) > 4 else ""
-    same = [choice for choice in choices if squashed(choice) in (asked, plural)]
-    return same or [choice for choice in MEANT.get(name.lower().strip("-"), ()) if choice in choices]
+    alike = (
+        {squashed(name), f"{squashed(name)}s", squashed(name).removesuffix("s")} if len(name) > 4 else {squashed(name)}
+    )
+    same = [choice for choice in choices if squashed(choice) in alike]
+    words = other_words("names").get(name.lower().strip("-"), "").split()
+    return same or [choice for choice in words if choice in choices]
 
 
 def meant(name: str, choices: Collection[str]) -> str:

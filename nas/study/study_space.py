@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
-from nas.files.faults import Faults, unknown
+from nas.files.faults import Faults, meant, unknown
 from nas.study.configuration import StudyConfig
 from objectives.device import Device
 from objectives.engines import EXPERTS, RUNS, TOP_1, Runs, engine_of, kinds_of_rule
@@ -79,6 +79,7 @@ def narrowed(space: SpaceSpecification, only: Mapping[str, Sequence[Any]], fault
         for name, values in space.axes
         if values is not None and name not in (OF_RULES, OF_NAMES)
     }
+    only = {meant(name, [axis for axis, values in space.axes if values is not None]): only[name] for name in only}
     for name in only.keys() - axes.keys():
         faults.add(("only", name), unknown(f"an axis of numbers or words of {space.name}", name, axes))
     wanted = {name: values for name, values in only.items() if name in axes}

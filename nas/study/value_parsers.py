@@ -196,10 +196,11 @@ def _parts(given: Any) -> list[Any]:
 
 
 BUDGET = re.compile(r"^([^<>=]*[^<>=\s][^<>=]*)(<=|>=|==|<|>|=)([^<>=]*[^<>=\s][^<>=]*)$")
+NEXT_BUDGET = re.compile(r",(?=[^,<>=]*[a-z][^,<>=]*[<>=])")
 
 
 def split_budgets(value: Any) -> Any:
-    """`decode_ms=20`, `decode_ms<=20`, or a list of them, as a mapping.
+    """`decode_ms=20`, `decode_ms<=20`, several by comma, or a list of them, as a mapping.
 
     Raises:
         ValueError: another form, or two limits on one metric.
@@ -209,7 +210,7 @@ def split_budgets(value: Any) -> Any:
     if not isinstance(value, list):
         return value
     found: dict[str, str] = {}
-    for metric, limit in map(split_budget, map(str, value)):
+    for metric, limit in map(split_budget, (part for text in value for part in NEXT_BUDGET.split(str(text)))):
         if found.setdefault(metric, limit) != limit:
             raise ValueError(f"expected one limit on {metric}, got {found[metric]} and {limit}; keep one")
     return found

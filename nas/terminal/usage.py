@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from nas.files.faults import CHOOSE, meant, nearest, plain, squashed, unknown
+from nas.files.faults import CHOOSE, meant, nearest, other_words, plain, squashed, unknown
 from nas.terminal.flags import Settings, study_keys
 from objectives.display_text import in_a_command
 from objectives.plausible import device_called
@@ -18,12 +18,6 @@ from search_spaces.formats import FORMATS
 CHOICE = re.compile(r"is not one of (.*?)\.?$", re.DOTALL)
 NUMBER = re.compile(r"^(\d[\d,_]*(?:\.\d+)?)(?:[eE]\+?(\d{1,2}))?\s*([kKmMsS]?)$")
 DEVICES = "objectives.devices"
-WRITTEN = {
-    "--dense": "--only n_experts=1",
-    "--moe": "--only n_experts=2..",
-    **dict.fromkeys(("--latency", "--max-latency"), "--budget total_ms=VALUE"),
-    **dict.fromkeys(("--memory", "--max-memory", "--ram", "--vram"), "--budget resident_gb=VALUE"),
-}  # flags of other tools that are a flag with a value here
 UNITS = {"": 1.0, "s": 1.0, "k": 1e3, "m": 1e6}
 EXTRA = re.compile(r"unexpected extra arguments?(?:\(s\))? \((.*)\)")
 
@@ -48,7 +42,7 @@ def usage_line(error: Any, program: str) -> str:
 
 def _form_of(option: str, options: list[str]) -> str:
     """What an option of other tools, or a key of the study, is written as in a command with these options; "" if nothing, or several."""
-    key, written = option.lstrip("-").replace("-", "_"), WRITTEN.get(option, "")
+    key, written = option.lstrip("-").replace("-", "_"), other_words("flags").get(option, "")
     if written.partition(" ")[0] in options:
         return written
     if (name := meant(option, options)) != option:

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from nas.export.families import EVERY
-from nas.files.faults import LISTED, MEANT, near_file, nearest, unknown
+from nas.files.faults import LISTED, near_file, nearest, other_words, unknown
 from nas.run import main as run
 from nas.study.configuration import StudyConfig
-from objectives.plugins import importable
+from nas.terminal.doors import COMMANDS
+from objectives.plugins import importable, packaged
 from search_spaces.columns import FILE_COLUMNS, PRECISIONS
 
 METRICS = sorted(importable("objectives.metrics"))
@@ -22,26 +23,35 @@ def options() -> set[str]:
 
 
 def test_what_other_tools_call_it_is_a_name_that_exists() -> None:
-    meant = {name for names in MEANT.values() for name in names}
+    meant = {name for names in other_words("names").values() for name in names.split()}
     strategies, stacks = importable("nas.strategies"), {stack.replace("_", "-") for stack in EVERY}
     names = {
         *METRICS,
         *options(),
         *FILE_COLUMNS,
         *StudyConfig.model_fields,
+        *COMMANDS,
         *PRECISIONS,
         *strategies,
         *stacks,
         *LISTED.values(),
     }
     assert meant - names <= {"optuna_gp", "--algos"}  # of an extra, and of compare
+    assert not other_words("flags").keys() & options()
+
+
+def test_a_word_stands_once() -> None:
+    for kind in ("names", "flags"):
+        theirs = [word for words in packaged("nas.files", "other_words")[kind].values() for word in str(words).split()]
+        assert len(theirs) == len(set(theirs)), kind
 
 
 @pytest.mark.parametrize(
     ("name", "choices", "proposed"),
     [
-        ("latency", METRICS, "did you mean total_ms, prefill_ms, decode_ms or tpot_ms?"),
-        ("RAM", METRICS, "did you mean resident_gb or memory_gb?"),
+        ("time", METRICS, "did you mean total_ms, prefill_ms, decode_ms or tpot_ms?"),
+        ("latency", METRICS, "did you mean total_ms?"),
+        ("RAM", METRICS, "did you mean resident_gb?"),
         ("totl_ms", METRICS, "did you mean total_ms?"),
         ("--context", ["--input-text", "--input-tokens"], "did you mean --input-tokens?"),
         ("--context", ["--input-text"], "choose one"),

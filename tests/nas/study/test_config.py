@@ -189,7 +189,7 @@ def test_limits_are_read_with_the_units_people_write(text: str, metric: str, lim
         "decode_ms=fast",
         "decode_ms=20 GB",
         "speed<=3",
-        "memory=3",
+        "time=3",
         "decode_ms=nan",
         "decode_ms=inf",
     ],
@@ -201,6 +201,7 @@ def test_other_budgets_are_refused_in_a_line(text: str) -> None:
 
 def test_split_budgets_takes_both_signs() -> None:
     assert split_budgets(["a=1", "b<=2", " c = 3 "]) == {"a": "1", "b": "2", "c": "3"}
+    assert split_budgets("a=1,000, b<=2,c>=3") == {"a": "1,000", "b": "2", "c": ">=3"}
 
 
 # Files

@@ -148,6 +148,15 @@ def test_what_can_mean_one_thing_alone_is_taken(inside: Inside) -> None:
     assert inside("run", *short, "--set", "batch=4", *written, "--out", "written").code == 0
     one, other = (Path(run, "evaluations.csv").read_text() for run in ("typed", "written"))
     assert one == other
+    sized = ("--layers", "12..24", "--hidden-size", "1024", "--pop-size", "8", "--batch-size", "4", "--tps", "0.01")
+    limits = ("--algo", "nsga2", "--budgets", "latency=9,000s,memory=8GB", "--objectives", "loss,latency")
+    assert inside("run", *short, *sized, *limits, "-o", "sized").code == 3  # none of five is within the evidence
+    written = ("--only", "depth=12..24", "--only", "width=1024", "--param", "population=8", "--set", "batch=4")
+    budgets = [f"--budget={limit}" for limit in ("total_ms=9000s", "resident_gb=8", "tokens_per_second=0.01")]
+    limits = ("--algo", "nsga2", *budgets, "--objectives", "loss,total_ms")
+    assert inside("run", *short, *written, *limits, "--out", "meant").code == 3
+    one, other = (Path(run, "evaluations.csv").read_text() for run in ("sized", "meant"))
+    assert one == other
     assert inside("run", *short, "--budget", "tok/s=2", "--budget", "ttft=9s", "--out", "rates").code == 0
     assert "ttft_ms: 9000" in Path("rates", "config.yaml").read_text()
 
@@ -170,7 +179,7 @@ def test_words_of_a_list(typed: tuple[str, ...], same: tuple[str, ...], inside: 
     ("words", "said"),
     [
         (("run", "--bits", "4"), "did you mean int4, w4a16, q4_k_m or mlx_4bit?"), (("run", "--trials"), "--evaluations: expected a value"),
-        (("run", "--budget", "latency=100ms", "--device", "rpi5"), "did you mean total_ms, prefill_ms, decode_ms or tpot_ms?"),
+        (("run", "--budget", "time=100ms", "--device", "rpi5"), "did you mean total_ms, prefill_ms, decode_ms or tpot_ms?"),
         (("run", "--ram"), "expected metric=limit"), (("list", "nothing_of_ours"), "kind: expected one"),
         (("run", "--nothing_of_ours", "1"), "--nothing_of_ours: expected an option of"),
     ],
