@@ -19,7 +19,7 @@ from search_spaces.mixes import implied_columns
 ENGINES = {
     "llama": "llama.cpp",
     "ollama": "llama.cpp",
-    "lm studio": "llama.cpp",
+    "lm-studio": "llama.cpp",
     "koboldcpp": "llama.cpp",
     "tensorrt-edge": "TensorRT-Edge-LLM",
     "genie": "Genie",
@@ -28,9 +28,8 @@ ENGINES = {
     "vllm": "vLLM",
     "mlc": "MLC-LLM",
     "mlx": "MLX",
-    "tensorrt-llm": "TensorRT-LLM",
-    "tensorrt_llm": "TensorRT-LLM",
-    "trtllm": "TensorRT-LLM",
+    "tensorrt": "TensorRT-LLM",
+    "trt": "TensorRT-LLM",
     "litert": "LiteRT-LM",
     "executorch": "ExecuTorch",
     "openvino": "OpenVINO",
@@ -47,7 +46,7 @@ PREFILL_CHUNK = 8192  # tokens of prompts that an engine reads at once where not
 
 def engine_of(name: str) -> str:
     """Return the engine of a name, `llama.cpp` for `llama-bench May-2024`; an unknown name is returned as it is."""
-    lower = name.strip().lower()
+    lower = name.strip().lower().replace("_", "-").replace(" ", "-")
     return next((engine for start, engine in ENGINES.items() if lower.startswith(start)), name.strip())
 
 

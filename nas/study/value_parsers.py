@@ -224,7 +224,9 @@ def split_budget(text: str) -> tuple[str, str]:
     """
     found = BUDGET.match(text)
     if found is None:
-        raise ValueError(f"expected metric=limit, got {text!r}; write for example decode_ms=20")
+        unit = re.fullmatch(r"[\d.,\s]+(?:(m?s)|[kmgt]?i?b)", text.strip(), re.IGNORECASE)
+        metric = "decode_ms=20" if unit is None else f"{'total_ms' if unit[1] else 'resident_gb'}={text}"
+        raise ValueError(f"expected metric=limit, got {text!r}; write for example {metric}")
     metric, sign, limit = found.groups()
     metric, limit = our_name(metric.strip(), "objectives.metrics"), limit.strip()
     if sign not in ("=", "<=", ">=") or (sign == "<=" and is_rate(metric)):

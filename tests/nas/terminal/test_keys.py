@@ -180,7 +180,8 @@ def test_words_of_a_list(typed: tuple[str, ...], same: tuple[str, ...], inside: 
     [
         (("run", "--bits", "4"), "did you mean int4, w4a16, q4_k_m or mlx_4bit?"), (("run", "--trials"), "--evaluations: expected a value"),
         (("run", "--budget", "time=100ms", "--device", "rpi5"), "did you mean total_ms, prefill_ms, decode_ms or tpot_ms?"),
-        (("run", "--ram"), "expected metric=limit"), (("list", "nothing_of_ours"), "kind: expected one"),
+        (("run", "--ram"), "expected metric=limit"), (("run", "--budget", "8 GB"), "write for example resident_gb=8 GB"),
+        (("run", "--budget", "100ms"), "write for example total_ms=100ms"), (("list", "nothing_of_ours"), "kind: expected one"),
         (("run", "--nothing_of_ours", "1"), "--nothing_of_ours: expected an option of"),
     ],
 )  # fmt: skip
