@@ -97,6 +97,15 @@ def test_what_two_dies_show_stays_with_them() -> None:
     assert typical_profile(chip("npu", vendor="x"), Conditions("int4")).scan_compute < one.scan_compute < 1.0
 
 
+def test_deep_decoding_of_a_processor_waits_for_its_cache(law: Law) -> None:
+    """Llama-3.2-3B, from 1,024 to 65,536 tokens of context: 6.5 times as long on a Ryzen AI 5 340 (44.2 and 285.7 ms a token, FastFlowLM's page)."""
+    board = chip("cpu", vendor="AMD", fp16=0.9e12, int8=3.6e12, bandwidth=89.6e9)
+    (row,) = [m for m in shown(board, law, ["Llama-3.2-3B"], "q4_k_m") if m.phase == "decode"]
+    deep = terms([replace(row, prompt=prompt, generated=64) for prompt in (1024, 65_536)], board, law)
+    short, long = predict(deep, typical_profile(board, Conditions("q4_k_m")))
+    assert long / short == pytest.approx(6.46, rel=0.15)
+
+
 def test_prefills_of_npus_wait_for_weights() -> None:
     """Twice the operations a second bring nothing, twice the bandwidth half of the time; INT8 has twice the bytes of INT4."""
     base, faster, wider = (
