@@ -297,14 +297,7 @@ def with_told(
             for a, value in zip(why, column.tolist(), strict=True)
         ]
     why = [a or b for a, b in zip(reasons, why, strict=True)]
-    if not any(why):
-        return found
-    failed = np.array([bool(reason) for reason in why])
-    return replace(
-        found,
-        reasons=tuple(why),
-        metrics={name: np.where(failed, np.nan, column) for name, column in found.metrics.items()},
-    )
+    return replace(found, reasons=tuple(why)) if any(why) else found
 
 
 def genes_table(problem: Problem, genotypes: Any) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from search_spaces.arrays import BoolArray, FloatArray, IntArray, brief
 @brief
 @dataclass(frozen=True, eq=False)
 class Evaluations:
-    """Genotypes with their metrics; a failed row has a reason and NaN metrics.
+    """Genotypes with their metrics; a failed row has a reason, and NaN for what could not be evaluated.
 
     genotypes (n, g), keys (n,), metrics name → (n,), reasons (n,) of str ("" is evaluated).
     """
@@ -33,7 +33,8 @@ class Evaluations:
     @property
     def values(self) -> FloatArray:
         """Objective values, (n, m), all minimised; NaN where failed."""
-        return np.stack([self.metrics[name] for name in self.objectives], axis=1)
+        values = np.stack([self.metrics[name] for name in self.objectives], axis=1)
+        return values if self.reasons is None else np.where(self.ok[:, None], values, np.nan)
 
     @property
     def first(self) -> dict[str, float]:

@@ -243,9 +243,8 @@ class Problem:
             metrics[name], failures = self._of_users(own[name], architectures, screened, call or call_user_metric)
             if any(failures):
                 reasons = [a or b for a, b in zip(reasons or [""] * len(failures), failures, strict=True)]
-        if reasons:
-            failed = np.array([bool(reason) for reason in reasons])
-            metrics = {name: np.where(failed, np.nan, column) for name, column in metrics.items()}
+        if reasons:  # what was evaluated of a failed row stays
+            metrics = {name: np.where(np.isfinite(column), column, np.nan) for name, column in metrics.items()}
         return metrics, reasons
 
     def screened(self, assessment: Assessment) -> list[str] | None:
@@ -334,6 +333,7 @@ def call_user_metric(
 
 def checked(metric: Objective, architectures: Architectures, returned: Any) -> tuple[FloatArray, list[str]]:
     """A user's values as float64 (n,), with a reason for each that is not finite."""
+    several = f", or a mapping of arrays and name one: {metric.name.partition('.')[0]}.x"
     try:
         if np.iscomplexobj(returned):
             raise TypeError
@@ -341,13 +341,14 @@ def checked(metric: Objective, architectures: Architectures, returned: Any) -> t
     except (TypeError, ValueError):
         given = f"an array of {returned.dtype}" if isinstance(returned, np.ndarray) else type(returned).__name__
         raise UsageError(
-            f"{metric.name}: expected real numbers of shape (n,), got {given}; return an array of them, or a mapping of arrays and name one: {metric.name.partition('.')[0]}.x"
+            f"{metric.name}: expected real numbers of shape (n,), got {given}; return an array of them{several}"
         ) from None
     if values.shape != (len(architectures),):
         raise UsageError(
-            f"{metric.name}: expected shape ({len(architectures)},), got {values.shape}; return one value per architecture"
+            f"{metric.name}: expected shape ({len(architectures)},), got {values.shape}; return one value per architecture{several * (values.ndim > 1)}"
         )
-    return values, [reason_against(metric, value) for value in values.tolist()]
+    reasons = [reason_against(metric, value) for value in values.tolist()]
+    return np.where([not reason for reason in reasons], values, np.nan), reasons
 
 
 def reason_against(metric: Objective, value: float) -> str:

@@ -108,7 +108,7 @@ class Strategy(Protocol):
 
     Laws: `ask` returns genotypes (k, g), repaired by the caller; no rows mean that nothing more
     will come. `at_most` bounds strategies that propose one by one; a generation is asked whole.
-    `tell` receives every row of the last ask, in order, failed ones with NaN metrics. The same seed
+    `tell` receives every row of the last ask, in order, failed ones with NaN values. The same seed
     and the same answers give the same questions. A strategy that stops by itself says why in
     `finished` (an attribute, absent or empty otherwise). One with the trait `asynchronous` may be asked again before everything
     asked was told, and is then told rows in any order and grouping, each once; it never proposes what it proposed before, and

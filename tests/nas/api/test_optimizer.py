@@ -164,8 +164,8 @@ def test_values_and_failures_are_what_was_told(small: nas.Study) -> None:
     designs = optimizer.ask(4)
     optimizer.tell(designs, {"loss": [3.0, np.nan, 2.5, 2.0], "reason": ["", "", "out of memory", ""]})
     told, own = optimizer.evaluated, small.evaluate(designs)
-    assert told.loss.fillna(0).tolist() == [3.0, 0, 0, 2.0]
-    assert told.total_ms.notna().tolist() == [True, False, False, True]
+    assert told.loss.fillna(0).tolist() == [3.0, 0, 2.5, 2.0]
+    assert told.total_ms.notna().all()  # a formula
     assert told.total_ms[0] == own.total_ms[0]
     assert np.allclose(np.log(told.perplexity[[0, 3]]), [3.0, 2.0])
     assert optimizer.search.archive.all().reasons == ("", "loss: nan, as told", "out of memory", "")

@@ -103,9 +103,10 @@ def test_failures_are_rows_with_a_reason_of_one_line(
     assert found.reasons is not None
     assert (~found.ok).sum() == failed
     assert {r for r in found.reasons if r} == {f"{name}: {reason}"}
-    assert all(
-        np.isnan(column[~found.ok]).all() and np.isfinite(column[found.ok]).all() for column in found.metrics.values()
-    )
+    failed = {metric: np.isnan(column) for metric, column in found.metrics.items()}
+    assert (failed.pop(name) == ~found.ok).all()
+    assert not any(column.any() for column in failed.values())  # formulas
+    assert np.isnan(found.values[~found.ok]).all()
     assert not found.feasible[~found.ok].any()
 
 
@@ -254,6 +255,7 @@ def test_more_mixers_than_batches_repay_are_not_timed_before(problem_of: Made, m
         (np.array(["x"]), "got an array of <U1"),
         (None, "expected shape (1,), got ()"),
         (np.ones(3), "expected shape (1,), got (3,); return one value per architecture"),
+        ((np.ones(1), np.ones(1)), "got (2, 1); return one value per architecture, or a mapping of arrays and name one"),
     ],
 )  # fmt: skip
 def test_what_is_no_value_per_architecture_is_refused(returned: Any, said: str) -> None:
