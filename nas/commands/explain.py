@@ -253,6 +253,8 @@ def _own_head(request: ExplainRequest, raw: Mapping[str, Any], chosen: Architect
 def _of_file(request: ExplainRequest, path: Path) -> tuple[Study, Baseline]:
     """A row of a candidate file, in the study that made it."""
     designs, ids = read_candidates(path)
+    if request.how != ExplainRequest.how:
+        raise UsageError(f"--select: expected a run folder with it, got {path}; choose a row with --index")
     row = 0 if request.index is None and len(ids) == 1 else request.index
     if row is None or row >= len(ids):
         raise UsageError(

@@ -25,12 +25,10 @@ def init(request: InitRequest) -> None:
     """Write the file, beside a study the schema that its first line names, and say how to run it.
 
     Raises:
-        UsageError: a file that exists, an unknown study or application, flags that exclude each other.
+        UsageError: a file that exists, an unknown study or application.
     """
     path, study = request.path, request.study
     if request.application is not None:
-        if study is not None:
-            raise UsageError("--application: expected no --from with it, got both; drop one")
         study = application_study(request.application)
     if path.suffix == ".py":
         text, command = strategy_text(path, study or request.vocabulary)

@@ -31,7 +31,9 @@ class RunRequest:
     flags: Annotated[Given, Keys((SEARCH, *DESIGN, OUTPUT), "auto")] = field(default_factory=dict)
     settings: Annotated[tuple[str, ...], Settings] = ()
     config: Annotated[str | None, Config] = None
-    resume: Annotated[Path | None, Flag("--resume", "Continue or extend a run folder.", SEARCH)] = None
+    resume: Annotated[
+        Path | None, Flag("--resume", "Continue or extend a run folder.", SEARCH, bars="--config --out")
+    ] = None
     retry_failed: Annotated[
         bool, Flag("--retry-failed", "With --resume: evaluate failed architectures again.", SEARCH, needs="--resume")
     ] = False
@@ -75,6 +77,7 @@ class SelectRequest:
             "The pick at each of several limits, total_ms=20:500:20.",
             metavar="METRIC=FIRST:LAST:STEP",
             show_default=False,
+            bars="--select --distinguishable --expected-regret",
         ),
     ] = None
     distinguishable: Annotated[
@@ -104,7 +107,8 @@ class ExplainRequest:
         str, Flag("--select", "best, knee or budget:metric=limit, in a run.", WHICH, brief=True, needs="RUN")
     ] = "best"
     index: Annotated[
-        int | None, Flag("--index", "Row of a run's evaluations.csv.", WHICH, least=0, brief=True, needs="RUN")
+        int | None,
+        Flag("--index", "Row of a run's evaluations.csv.", WHICH, least=0, brief=True, needs="RUN", bars="--select"),
     ] = None
     model: Annotated[
         str | None,
@@ -157,7 +161,7 @@ class WatchRequest:
     wait: Annotated[
         float, Flag("--wait", "Seconds to wait for a folder that is missing or empty.", least=0, most=86_400)
     ] = 5.0
-    once: Annotated[bool, Flag("--once", "Print once and stop.")] = False
+    once: Annotated[bool, Flag("--once", "Print once and stop.", bars="--every --wait")] = False
     quiet: Annotated[bool, Quiet] = False
     json: Annotated[bool, Json] = False
 
@@ -175,7 +179,7 @@ class InitRequest:
     application: Annotated[
         str | None,
         Flag(
-            "--application", "Start from an application's study: 'smart home', 'wearable' …; a wrong name lists them."
+            "--application", "Start from an application's study: 'smart home' …; a wrong name lists all.", bars="--from"
         ),
     ] = None
     vocabulary: Annotated[

@@ -134,10 +134,6 @@ def begin(
 
 def resumed(request: RunRequest, folder: Path, given: Study | None = None) -> tuple[Outcome, Path]:
     """A recorded run replayed and continued, as the study that is `given` where one is."""
-    if request.config is not None or request.out is not None:
-        raise UsageError(
-            "resume: expected --resume without --config and --out, got both; the run folder holds its own configuration"
-        )
     run_folder.refuse_other(folder)
     with run_folder.locked(folder):
         if (folder / "plots").is_symlink():

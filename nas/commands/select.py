@@ -47,10 +47,9 @@ def choose(request: SelectRequest) -> None:
         InfeasibleError: nothing fits; the diagnosis was printed.
     """
     check_form(request.how)
-    if request.expected_regret and (request.sweep is not None or not _is_pick(request.how)):
+    if request.expected_regret and not _is_pick(request.how):
         raise UsageError(
-            f"expected-regret: expected a single pick, got {'a sweep' if request.sweep else request.how!r}; "
-            "choose --select best or budget:metric=limit"
+            f"expected-regret: expected a single pick, got {request.how!r}; choose --select best or budget:metric=limit"
         )
     if request.out is not None:
         refuse_existing("--out", request.out)
@@ -229,12 +228,6 @@ def _sweep(
     request: SelectRequest, run: past_run.RecordedRun, problem: Problem | None, budgets: tuple[Budget, ...]
 ) -> None:
     """The pick at every limit, one row each; limits that nothing meets have empty columns."""
-    if request.how != "frontier":
-        raise UsageError(
-            f"sweep: expected no --select with it, got {request.how!r}; a sweep takes the best at each limit"
-        )
-    if request.distinguishable:
-        raise UsageError("sweep: expected no --distinguishable with it, got both; drop one")
     sweep = parse_sweep(request.sweep or "", tuple(run.evaluations.metrics), run.workload.figures)
     if problem is not None:
         run = past_run.solved_along(run, problem, budgets, sweep.metric)

@@ -72,9 +72,6 @@ def execute(request: CompareRequest) -> None:
 
 def opened(request: CompareRequest) -> tuple[Path, Plan]:
     """The folder and what is to be in it."""
-    further = request.given.keys() - {"algos"} or request.names  # a user's own strategies are named again
-    if request.interim and (request.resume is None or request.retry_failed or further):
-        raise UsageError("interim: expected --resume FOLDER alone with it, got more or less; it runs and adds nothing")
     if request.resume is not None:
         wanted = extended(request, request.resume)
     else:
@@ -83,10 +80,10 @@ def opened(request: CompareRequest) -> tuple[Path, Plan]:
         raise UsageError("studies: expected at least one, got none; name one with --studies")
     refuse_untyped(wanted.config, split_names(request.given.get("algos", "")))
     plan = planned(wanted)
-    for strategy in keys_of(request).get("params", {}):
-        if strategy not in plan.strategies:
+    for key, flag in (("params", "--param"), ("caps", "--cap")):
+        if idle := keys_of(request).get(key, {}).keys() - plan.strategies:
             compared = ", ".join(plan.strategies)
-            raise UsageError(f"--param {strategy}: expected a strategy compared here ({compared}); add it with --algos")
+            raise UsageError(f"{flag} {min(idle)}: expected a strategy compared here ({compared}); add it with --algos")
     return request.resume or run_folder.create(f"compare-{wanted.config.name}", request.out), plan
 
 
@@ -190,8 +187,6 @@ def on_screen(document: Document, folder: Path, results: Sequence[StudyResult], 
 
 def extended(request: CompareRequest, folder: Path) -> ComparisonStudies:
     """The content of a comparison's folder, with the additions."""
-    if request.out is not None:
-        raise UsageError("resume: expected --resume without --out, got both; the comparison has its folder")
     if not (folder / FILE).is_file():
         raise UsageError(f"{folder}: expected a comparison, got no {FILE} in it; list them with 'ls runs'")
     old = comparison_studies({}, {}, [], str(folder), None)

@@ -7,6 +7,7 @@ from typing import Annotated
 from nas.terminal.flags import DESIGN, OUTPUT, SEARCH, Flag, Given, Json, Keys, NoPlots, Quiet, Settings
 
 COMPARE = "What to compare"
+RUN = "all but --resume --algos --workers --no-plots --quiet --json"
 OWN = {  # keys of the comparison
     "algos": Flag("--algos", "Strategies, or all: nsga2,package.module; default all (shipped).", COMPARE, brief=True),
     "seeds": Flag("--seeds", "Runs per strategy and study; default 15.", COMPARE, kind=int, brief=True),
@@ -39,13 +40,14 @@ class CompareRequest:
         Flag("--cap", "Fewer evaluations for a slow strategy, optuna_gp=60; repeats.", COMPARE, "STRATEGY=N"),
     ] = ()
     resume: Annotated[
-        Path | None, Flag("--resume", "Continue a comparison, or extend it with the other flags.", COMPARE, brief=True)
+        Path | None,
+        Flag("--resume", "Continue a comparison, or extend it by flags.", COMPARE, brief=True, bars="--out"),
     ] = None
     retry_failed: Annotated[
         bool, Flag("--retry-failed", "With --resume: evaluate failed architectures again.", COMPARE, needs="--resume")
     ] = False
     interim: Annotated[
-        bool, Flag("--interim", "With --resume: only print results of strategies whose runs are complete.", COMPARE)
+        bool, Flag("--interim", "Only print strategies whose runs are complete.", COMPARE, needs="--resume", bars=RUN)
     ] = False
     workers: Annotated[
         int | None,

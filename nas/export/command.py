@@ -133,11 +133,8 @@ def prepare(request: ExportRequest, source: Path) -> Export:
     for name in stacks:
         refuse_contested(KIND, name, "to: ")
         stack(name)  # an installed package's that is none is refused before anything is worked out
-    if request.gguf is not None:
-        if request.gguf not in FORMATS:
-            raise UsageError(f"--gguf: {unknown('a weight format', request.gguf, FORMATS)}")
-        if "llama_bench" not in stacks:
-            raise UsageError(f"--gguf: expected --to llama-bench with it, got {', '.join(map(shown, stacks))}; add it")
+    if request.gguf is not None and request.gguf not in FORMATS:
+        raise UsageError(f"--gguf: {unknown('a weight format', request.gguf, FORMATS)}")
     tokenizers = tokenizers_for(request.tokenizer)
     typed = {**request.flags, **parsed_settings(request.settings)}
     vocabulary = _vocabulary(typed.get("vocabulary"))

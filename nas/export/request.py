@@ -6,7 +6,7 @@ from typing import Annotated
 
 from nas.terminal.flags import DESIGN, Config, Flag, Given, Json, Keys, Quiet, Selected, Settings, Word
 
-HOW = "How to train"
+HOW, EXPORTED = "How to train", "all but --to --quiet --json"
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class ExportRequest:
     ] = "bytes"
     multiple: Annotated[int, Flag("--expert-multiple", "Round expert sizes to a multiple.", HOW, least=1)] = 1
     verify: Annotated[
-        Path | None, Flag("--verify", "Read an export back and compare every field.", show_default=False, brief=True)
+        Path | None, Flag("--verify", "Read an export back and compare every field.", brief=True, bars=EXPORTED)
     ] = None
     flags: Annotated[Given, Keys(DESIGN, "only laws default_budget")] = field(default_factory=dict)
     config: Annotated[str | None, Config] = None

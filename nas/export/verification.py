@@ -38,12 +38,11 @@ def check(request: ExportRequest) -> None:
     --to names the stacks of installed packages that may be imported for it: whoever wrote the export does not choose.
 
     Raises:
-        UsageError: something to export besides, not an export, or a stack that is not in it.
+        UsageError: not an export, or a stack that is not in it.
         PlasError: something differs; the differences were printed.
     """
     folder = request.verify
-    if folder is None or request.source is not None or request.out is not None:
-        raise UsageError("--verify: expected nothing else to export, got a source or --out; give one of them")
+    assert folder is not None
     written = read_manifest(folder)
     typed, left = _named(written, request.stacks or "")
     results = findings(folder, written, typed)

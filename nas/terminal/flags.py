@@ -25,6 +25,7 @@ class Flag:
 
     `--no-x` of a field whose default is True switches it off. `kind` is the value's type where no field says it: in a table.
     brief: `-h` shows it. needs: the flag or word without which it has no effect, `--next`, or a flag and its value, `--backend llama-bench`.
+    bars: flags and words that have no effect beside it, in a row, or `all but` those that have.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Flag:
     kind: Any = str
     brief: bool = False
     needs: str = ""
+    bars: str = ""
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,7 @@ Settings = Flag("--set", "key=value, any key of the study: 'plas list --schema s
 Verbose = Flag("--verbose", "Print every detail, not just one screen.", OUTPUT)
 Quiet = Flag("--quiet", "No progress, no notices.", OUTPUT)
 NoPlots = Flag("--no-plots", "Draw no pictures; existing ones stay.", OUTPUT)
-Json = Flag("--json", "Print the result as JSON.", OUTPUT)
+Json = Flag("--json", "Print the result as JSON.", OUTPUT, bars="--verbose --rows")
 Selected = Flag(
     "--select",
     "frontier, best, knee, diverse:K or budget:metric=limit; left out: a run's frontier, all of a file.",

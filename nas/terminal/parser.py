@@ -15,7 +15,7 @@ from typer.main import get_command
 from nas.errors import PlasError, UsageError
 from nas.files import import_rights
 from nas.terminal.console import complain, notice
-from nas.terminal.flags import SEARCH, Flag, Keys, Word, modules_for_files, study_keys
+from nas.terminal.flags import SEARCH, Flag, Keys, Word, flag_of, modules_for_files, study_keys
 from nas.terminal.interrupts import INTERRUPTED, take_over
 from nas.terminal.streams import terminal
 
@@ -211,23 +211,33 @@ def refuse_idle(request: Any) -> None:
     several = [keys for hint in hints.values() if (keys := info(hint, Keys))]
     # Typed where nothing is searched, it lets a study's own strategy be imported.
     free = set() if any(SEARCH in keys.groups for keys in several) else {"algo"}
-    for key in (text.partition("=")[0].partition(".")[0].strip() for text in getattr(request, "settings", ())):
-        if key in study_keys().keys() - free and not any(keys.takes(key) for keys in several):
+    written = (text.partition("=")[0].partition(".")[0].strip() for text in getattr(request, "settings", ()))
+    typed = [key for key in written if key in study_keys()]
+    for key in typed:
+        if key not in free and not any(keys.takes(key) for keys in several):
             raise UsageError(
                 f"--set {key}: expected a key that this command reads, got one that has no effect; drop it"
             )
-    flags = {field.name: flag for field in fields(request) if (flag := info(hints[field.name], Flag)) is not None}
-    usual = {field.name: field.default for field in fields(request)}
-    words = {word.metavar: name for name, hint in hints.items() if (word := info(hint, Word)) is not None}
-    places = words | {flag.name: name for name, flag in flags.items()}
-    for name, flag in flags.items():
-        needed, _, choice = flag.needs.partition(" ")
-        if not needed or getattr(request, name) == usual[name]:
+    values = dict[str, Any]()  # by what is typed
+    given = {name: Flag(name) for name in (study_keys()[key].key.flag or key for key in typed)}
+    for field in fields(request):
+        value, hint = getattr(request, field.name), hints[field.name]
+        if keys := info(hint, Keys):
+            given |= {flag.name: flag for flag in (keys.own.get(key) or flag_of(key) for key in value)}
             continue
-        value = getattr(request, places[needed])
-        if choice not in str(value).replace("_", "-").split(",") if choice else value == usual[places[needed]]:
-            got = value or "none"
-            raise UsageError(f"{flag.name}: expected {flag.needs} with it, got {got}; add it, or leave {flag.name} out")
+        flag = info(hint, Flag) or Flag((info(hint, Word) or Word("")).metavar or field.name)
+        values[flag.name] = value
+        given |= {} if value == field.default else {flag.name: flag}
+    for name, flag in given.items():
+        needed, _, choice = flag.needs.partition(" ")
+        if needed and (
+            choice not in str(values[needed]).replace("_", "-").split(",") if choice else needed not in given
+        ):
+            got = values[needed] or "none"
+            raise UsageError(f"{name}: expected {flag.needs} with it, got {got}; add it, or leave {name} out")
+        barred = {*flag.bars.removeprefix("all but").split()}
+        if idle := [key for key in given if key != name and (key in barred) != flag.bars.startswith("all but")]:
+            raise UsageError(f"{name}: expected no {idle[0]} with it, got both; drop one")
 
 
 def keys_given(flags: Mapping[str, Flag], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -277,9 +277,6 @@ def first_asked(request: FitRequest, asked: Asked | None) -> Asked:
     """
     if asked is None:
         raise UsageError("runs: expected a CSV of trained models, got none; name one, or ask for designs with --next N")
-    for flag in ("out", "report"):
-        if getattr(request, flag) is not None:
-            raise UsageError(f"{flag}: expected a CSV of trained models with it, got none; name one or leave it out")
     return asked
 
 

@@ -178,7 +178,7 @@ def _asked(**options: Any) -> FitRequest:
         faults.raise_if_any()
         raise
     try:
-        refuse_idle(asked)
+        refuse_idle(replace(asked, runs=(Path(),)))  # rows are always given
     except UsageError as error:
         raise UsageError(re.sub("--([a-z-]+)", lambda flag: flag[1].replace("-", "_"), str(error))) from None
     refuse_early(asked)

@@ -1,7 +1,7 @@
 """The work of `fit --prior`: own rows update a law that published trainings gave; without rows, what to train first under it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,6 @@ from plas_fit.verdict import prior_verdict
 from search_spaces.arrays import AnyArray, FloatArray
 
 KIND = "fit_on_prior"
-EXCLUDED = ("form", "kv", "fix", "delta", "starts", "bootstraps", "law")  # how a form is fitted without a prior
 NORMAL = 1.645  # sds between which a normal variable lies nine times of ten
 PAIRS, SETS = 200, 8
 FURTHER = (4, 8, 30)
@@ -99,11 +98,8 @@ def prior_asked(request: FitRequest) -> tuple[Law, Belief]:
     """The law that is the prior, for the tokens asked for, and its draws as a normal.
 
     Raises:
-        UsageError: an option that a prior excludes, or a law that is none.
+        UsageError: a law that is none.
     """
-    for field in fields(FitRequest):
-        if field.name in EXCLUDED and getattr(request, field.name) != field.default:
-            raise UsageError(f"{field.name}: expected none with --prior, which has its own; leave one of them out")
     assert request.prior is not None
     law = load_law(request.prior)
     if request.tokens is not None:

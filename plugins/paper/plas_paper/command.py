@@ -40,8 +40,6 @@ def answer(request: TheoryRequest) -> None:
 
 def _study(request: TheoryRequest) -> Study:
     hardware = new_hardware(request)
-    if hardware is not None and "device" in request.flags:
-        raise UsageError("device: expected --device or --compute, --bandwidth and --memory, got both; drop one")
     conventions = {} if request.config else {"preset": "paper"}  # the theory is the paper's
     flags = {**conventions, **request.flags, "algo": "exact"} | ({} if hardware is None else {"device": hardware})
     raw, origins = layered(flags, request.settings, request.config)
@@ -54,26 +52,16 @@ def _study(request: TheoryRequest) -> Study:
 
 
 def new_hardware(request: TheoryRequest) -> dict[str, str] | None:
-    """A device that is in no catalogue, as YAML content; None where no figure of it was given.
-
-    Raises:
-        UsageError: only some of the three figures.
-    """
-    figures = {"--compute": request.compute, "--bandwidth": request.bandwidth, "--memory": request.memory}
-    given = {flag: figure for flag, figure in figures.items() if figure is not None}
-    if not given:
+    """A device that is in no catalogue, as YAML content; None where no figure of it was given."""
+    if request.compute is None or request.bandwidth is None or request.memory is None:
         return None
-    if missing := [flag for flag in figures if flag not in given]:
-        raise UsageError(
-            f"hardware: expected all of --compute, --bandwidth and --memory, got no {', '.join(missing)}; add it"
-        )
-    peak = given["--compute"].replace("TOPS", "TOP/s")
+    peak = request.compute.replace("TOPS", "TOP/s")
     return {
         "name": "new hardware",
         "fp16": peak.replace("OP/s", "FLOP/s").replace("FLFLOP/s", "FLOP/s"),
         "int8": peak.replace("FLOP/s", "OP/s"),
-        "bandwidth": given["--bandwidth"],
-        "memory": given["--memory"],
+        "bandwidth": request.bandwidth,
+        "memory": request.memory,
     }
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 from nas.terminal.flags import DESIGN, OUTPUT, Config, Flag, Given, Json, Keys, Quiet, Settings
 
 CASES, MODELS = "Which cases", "Published models"
+OF_CASES = "--as-fast-as --only --space --tokens columns outside"  # of no meaning for published models
 OWN = {  # keys of a study of several devices
     "devices": Flag(
         "--devices",
@@ -54,7 +55,10 @@ class DevicesRequest:
         ),
     ] = None
     models_only: Annotated[
-        bool, Flag("--models-only", "Rank published models alone: speed, memory, what fits.", MODELS, brief=True)
+        bool,
+        Flag(
+            "--models-only", "Rank published models alone: speed, memory, what fits.", MODELS, brief=True, bars=OF_CASES
+        ),
     ] = False
     flags: Annotated[Given, Keys((*DESIGN, OUTPUT), "device laws residual_sd baselines")] = field(default_factory=dict)
     config: Annotated[str | None, Config] = None

@@ -159,7 +159,7 @@ def test_a_run_of_another_study_is_refused(made: Path, compare: Compare) -> None
         (("--cap", "sobol"), "write for example --cap optuna_gp=60"),
         (("--cap", "optuna_tpe=few"), "caps.optuna_tpe: expected"),
         (("--device", "l4"), "flags of a study only with --studies"),
-        (("--out", "x"), "without --out"),
+        (("--out", "x"), "expected no --out with it"),
         (("--no-baselines",), "expected --no-baselines only when a comparison begins"),
         (("--studies", "nothing"), "studies: expected a study of the comparison, a shipped one or a file"),
     ],
@@ -200,7 +200,7 @@ def test_an_interim_result_holds_what_is_complete_and_runs_nothing(made: Path, c
     answer = compare("--resume", made, "--interim")
     assert (answer.code, "got none; continue it first" in answer.err) == (2, True)
     answer = compare("--resume", made, "--interim", "--seeds", 4)
-    assert (answer.code, "expected --resume FOLDER alone" in answer.err) == (2, True)
+    assert (answer.code, "--interim: expected no --seeds with it" in answer.err) == (2, True)
 
 
 def test_a_comparison_of_an_earlier_release_goes_on_without_the_traces_beside_it(made: Path, compare: Compare) -> None:

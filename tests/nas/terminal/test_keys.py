@@ -112,7 +112,7 @@ UNREAD = {  # keys of a study by the request of a command to which they are noth
     ExplainRequest: GROUPS[SEARCH] | {"name", "applications"},
     ExportRequest: GROUPS[SEARCH] | GROUPS[OUTPUT] | {"only", "laws", "default_budget"},
     DevicesRequest: GROUPS[SEARCH] | {"device", "laws", "residual_sd", "baselines"},
-    TheoryRequest: GROUPS[SEARCH] | {"name", "baselines", "residual_sd"},
+    TheoryRequest: GROUPS[SEARCH] | {"name", "baselines", "outside", "residual_sd"},
 }
 
 

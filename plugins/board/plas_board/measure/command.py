@@ -4,7 +4,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,6 @@ from plas_board.measure.session import Plan, by_file, measure, workload
 from search_spaces.arrays import FloatArray
 
 REASONS = 3  # of failures, shown
-OF_MACHINE = ("hardware", "out", "interpreter", "torch_device", "threads", "timeout", "quiet", "json")
 IDLE = 0.3  # processors that other programs may have
 TIME_METRICS = ("prefill_ms", "decode_ms", "total_ms")
 
@@ -41,12 +40,9 @@ def rates(request: MeasureRequest) -> None:
     """Measure the machine itself.
 
     Raises:
-        UsageError: a flag of measurements of models.
+        UsageError: what cannot be done as asked.
     """
     refuse_share(request)
-    for field in fields(request):
-        if field.name not in OF_MACHINE and getattr(request, field.name) != field.default:
-            raise UsageError(f"{field.name}: expected none with --hardware, which measures no model; leave it out")
     refuse_unknown(request)
     interpreter, threads = request.interpreter or sys.executable, request.threads or os.cpu_count() or 1
     line = measure_hardware(request.out, interpreter, request.torch_device, threads, request.timeout)

@@ -7,6 +7,7 @@ from typing import Annotated
 from nas.terminal.flags import Flag, Quiet, Word, flag_of
 
 HOW, WHAT, PLACE = "How", "What", "Where"
+OF_MODELS = "all but --out --interpreter --torch-device --threads --timeout --quiet"
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,9 @@ class MeasureRequest:
     batch: Annotated[int | None, flag_of("batch")] = None
     input_tokens: Annotated[int | None, flag_of("input_tokens")] = None
     output_tokens: Annotated[int | None, flag_of("output_tokens")] = None
-    hardware: Annotated[bool, Flag("--hardware", "This machine's sustained rates as a device file.", WHAT)] = False
+    hardware: Annotated[
+        bool, Flag("--hardware", "This machine's sustained rates as a device file.", WHAT, bars=OF_MODELS)
+    ] = False
     backend: Annotated[
         str, Flag("--backend", "torch, vllm, llama-bench, or an engine that export --to takes.", PLACE)
     ] = "torch"
