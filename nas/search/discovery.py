@@ -21,11 +21,12 @@ from nas.problem.problem import Problem
 from nas.record.candidates import read_candidates
 from nas.search.strategy import ReportSection, Traits
 from nas.study import entry_points
-from nas.study.configuration import StudyConfig
+from nas.study.configuration import StudyConfig, TrainingConfig
 from nas.study.entry_points import PlugIn
 from nas.study.user_code import code_named, in_run_folder, is_own, loaded_code
 from nas.terminal.doors import EXPENSIVE
 from objectives import outside
+from objectives.loss_law.precision_cost import FULL
 from objectives.plugins import documents, importable
 from search_spaces.architectures import Architectures, architectures_of
 from search_spaces.arrays import IntArray
@@ -265,6 +266,7 @@ def without_effect(
     """
     formats = {scenario.precision.name for scenario in (problem.scenario, *problem.scenario.formats)}
     names, formulas = {*problem.metric_names}, problem.analytic and "no metric is your own"
+    text = problem.scenario.text
     whole = not (traits.takes_evaluations or config.auto) and f"{config.algo} covers the whole space"
     reasons = {
         "int4_group_size": "int4" not in map(base_of, formats) and "no design is in int4",
@@ -282,6 +284,11 @@ def without_effect(
         "resources": config.executor is None and "there is no executor",
         **{name: name not in names and f"{name} is no objective and no budget" for name in EXPENSIVE},
         "known_as": not config.known and "no results are known",
+        "precision_law": formats <= {*FULL} and "no format has few bits",
+        "token_curve": not (problem.of_text or (text and text.of_requests)) and "nothing is counted in text",
+        "training": config.training == TrainingConfig(served_tokens=config.training.served_tokens)
+        and "lifetime_flops" not in names
+        and "tokens served are of lifetime_flops, which is not asked for",
     }
     usual = StudyConfig.model_validate(yaml_source.read(documents("nas.study.presets")[config.preset])[0])
     idle = {

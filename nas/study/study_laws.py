@@ -233,10 +233,7 @@ def notices_of_formats(law: Law, formats: Sequence[str]) -> list[str]:
         free = f"the loss does not see precision: {' and '.join(few)} {look} free; name a --set precision_law=LAW"
         return [free] if few and len(formats) > 1 else []
     if not few:
-        return [
-            f"precision law {law.precision_law}: {' and '.join(formats)} costs nothing under it; name formats of few bits, "
-            "--precisions or --precision"
-        ]
+        return []
     lines = [f"precision law {law.precision_law}: {CAVEATS[law.precision_law]}"]
     wider = taken_as_another(law.precision_law, few)
     return lines + [f"precision law {law.precision_law} has no constants for {each}" for each in wider]

@@ -494,6 +494,7 @@ def test_keys_that_change_nothing_are_named_in_one_notice(keys: dict[str, Any], 
         ("int4_group_size", 64), ("formats", {"mine": {"weights": ["Q4_K"], "source": "me"}}),
         ("device_columns", {"jetson_agx_orin_64gb": {"price": "900 USD"}}), ("constraints", "reject"),
         ("penalty_weight", 3.0), ("workers", 2), ("evaluation_timeout", 5), ("resources", {"GPU": 1}),
+        ("precision_law", ["qat"]), ("token_curve", "python"), ("training", {"served_tokens": 2e12}),
     ],
 )  # fmt: skip
 def test_a_key_without_effect_is_refused_where_it_is_typed_and_named_where_a_file_has_it(key: str, value: Any) -> None:
