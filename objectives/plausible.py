@@ -75,7 +75,7 @@ def _words(text: str) -> frozenset[str]:
 
 def _printed(name: str) -> str:
     text = outside.text(documents("objectives.devices")[name], outside.MB)
-    return text.partition("name:")[2].partition("\n")[0]
+    return text.partition("name:")[2].partition("\n")[0].partition("(before")[0]  # which it is not
 
 
 @cache

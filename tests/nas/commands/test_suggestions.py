@@ -15,6 +15,7 @@ Inside = Callable[..., Any]
 AGX, NANO, SUPER = "jetson_agx_orin_64gb", "jetson_orin_nano_8gb_original", "jetson_orin_nano_super_8gb"
 SLIPS: list[tuple[str, str, str]] = [
     ("run --device jetson_orin_nano", "--device: expected a device (", f"did you mean {NANO} or {SUPER}?"),
+    ("run --device jetson_orin_nano_super", "--device: expected a device (", f"did you mean {SUPER}?"),
     (
         "run --device orin",
         "--device: expected a device (",

@@ -227,9 +227,9 @@ def _by_numbers(figure: Figure, shipped: Sequence[Model]) -> tuple[Model, str]:
         Unusable: there is none, or several.
     """
     name, hint = shown(figure), _hint(figure)
-    called = f"{figure.family} {name}".lower().replace("-", "_")
+    called = f"_{re.sub(r'[^a-z0-9]+', '_', f'{figure.family} {name}'.lower())}_"
     outside = {} if known(figure.family) else model_types().outside
-    if why := next((why for kind, why in outside.items() if kind in called), ""):
+    if why := next((why for kind, why in outside.items() if re.search(rf"_{kind}\d*_", called)), ""):
         raise Unusable(f"{name}: a model with {why}, which no columns hold")
     exact = figure.parameters is not None and figure.parameters.slack < 1e-4 * figure.parameters.value
     if figure.parameters is None or not (known(figure.family) or (exact and not figure.family)):

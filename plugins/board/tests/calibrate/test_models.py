@@ -96,7 +96,17 @@ def test_names(name: str, label: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["Qwen2.5-Omni-7B", "Qwen2-3B", "Llama-3.3-8B", "Mistral-7B-v0.4", "Qwen2.5-VL-7B-Instruct", "gemma-34b", "tiny"],
+    [
+        "Qwen2.5-Omni-7B",
+        "Qwen2-3B",
+        "Llama-3.3-8B",
+        "Mistral-7B-v0.4",
+        "Qwen2.5-VL-7B-Instruct",
+        "gemma-34b",
+        "tiny",
+        "Llamamba-7B",
+        "Minimaxi",
+    ],
 )
 def test_other_names_are_not_guessed(name: str) -> None:
     """A name that is not exactly a published one's says nothing without numbers."""
