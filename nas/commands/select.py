@@ -126,6 +126,8 @@ def _under_laws(
     if request.laws is None and not run.run.resolved.get("laws"):
         return {}, []
     study = past_run.study_of(run, {} if request.laws is None else {"laws": request.laws}, [])
+    if not study.laws:
+        raise UsageError(f"--laws: expected other laws than the run's, got {request.laws!r}; name one")
     problem = replace(
         study.problem, budgets=tuple(b for b in run.evaluations.budgets if ships(b.metric, run.workload.figures))
     )

@@ -194,7 +194,8 @@ def test_what_a_users_metric_fails_on_is_kept_with_its_reason(
     assert len(found) == 40
     for row in found:
         assert (row["state"], row["reason"]) == (("failed", reason) if failed(row) else ("ok", "")), row
-        assert (row["loss"] == "") == (row["state"] == "failed")
+        assert (row[f"mymod:{function}"] == "") == (row["state"] == "failed")
+        assert row["loss"] != ""
     count = sum(row["state"] == "failed" for row in found)
     assert 0 < count < 40
     assert f"{count} evaluations failed; their reasons are in evaluations.csv." in answer.out

@@ -129,7 +129,10 @@ def test_what_cannot_be_asked_is_refused_by_name(inside: Callable[..., Any]) -> 
             ("theory", "--set", "precisions=[fp16,int4]", "--budget", "decode_ms=20"),
             "expected a space of one precision",
         ),
-        (("run", "--algo", "nsga2", "--set", "precision_law=qat,kumar"), "expected --algo exact"),
+        (
+            ("run", "--algo", "nsga2", "--precision", "int4", "--set", "precision_law=qat,kumar"),
+            "expected --algo exact",
+        ),
         (
             ("run", "--algo", "exact", "--precision", "q4_k_m", "--set", "precision_law=qat"),
             "precision: expected formats that precision law qat prices (fp16, fp32, int4, nvfp4, nvfp4_down8, w4a16), got q4_k_m; "

@@ -85,6 +85,8 @@ def test_losses_of_two_laws_are_compared_nowhere(inside: Inside) -> None:
     with Path("first/laws.csv").open(encoding="utf-8") as lines:
         columns = next(csv.reader(lines))
     assert [name for name in columns if "loss" in name] == []
+    nothing = inside("select", "first", "--laws", ",")
+    assert (nothing.code, "--laws: expected other laws than the run's, got ','" in nothing.err) == (2, True)
     chosen = json.loads(inside("select", "first", "--select", "best", "--laws", "routed,sparsity_iso", "--json").out)[0]
     assert {name for name in chosen if "loss" in name} == {"loss"}
     assert {"regret_routed", "regret_sparsity_iso"} <= set(chosen)
