@@ -15,6 +15,7 @@ from nas.errors import UsageError
 from nas.exact.solution import solve, way_of
 from nas.problem.uncertainty import tied, uncertainty
 from nas.search.assembly import assemble
+from nas.terminal.parser import refuse_idle
 from objectives.loss_law.law import Law
 from plas_fit.command import execute, study_of
 from plas_fit.frontier_check import frontier_check, under_draws
@@ -167,14 +168,18 @@ def test_wrong_options_are_a_clear_line(changes: dict[str, Any], said: str, runs
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({}, "runs: expected a CSV of trained models, got none"),
-        ({"next": 20, "out": Path("law.yaml")}, "out: expected a CSV"),
-        ({"next": 20, "report": Path("report")}, "report: expected a CSV"),
+        ({"next": 20, "out": Path("law.yaml")}, "--out: expected CSV with it"),
+        ({"next": 20, "report": Path("report")}, "--report: expected CSV with it"),
+        ({"next": 20, "where": ("a>1",)}, "--where: expected CSV with it"),
+        ({"next": 20, "bootstraps": 9}, "--bootstraps: expected CSV with it"),
+        ({"next": 20, "prior": "evidence", "law": "chinchilla"}, "--prior: expected no --law with it"),
     ],
 )
 def test_without_a_table_only_designs_can_be_asked_for(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        execute(request(None, **changes))
+        refuse_idle(FitRequest(**changes))
+    with pytest.raises(UsageError, match="runs: expected a CSV of trained models, got none"):
+        execute(FitRequest())
 
 
 def test_designs_are_among_those_that_the_law_prices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

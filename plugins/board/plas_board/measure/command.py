@@ -42,7 +42,6 @@ def rates(request: MeasureRequest) -> None:
     Raises:
         UsageError: what cannot be done as asked.
     """
-    refuse_share(request)
     refuse_unknown(request)
     interpreter, threads = request.interpreter or sys.executable, request.threads or os.cpu_count() or 1
     line = measure_hardware(request.out, interpreter, request.torch_device, threads, request.timeout)

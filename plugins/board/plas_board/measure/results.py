@@ -30,14 +30,10 @@ def refuse_share(request: MeasureRequest) -> None:
     """Say before the work that the file to share could not be written after it.
 
     Raises:
-        UsageError: not a new .json file in a folder that exists, or rates of the machine, which are a device file.
+        UsageError: not a new .json file in a folder that exists.
     """
     if request.share is None:
         return
-    if request.hardware:
-        raise UsageError(
-            "--share: expected measured candidates, got --hardware; its device file can be given on as it is"
-        )
     if request.share.suffix != ".json" or not request.share.parent.is_dir():
         raise UsageError(f"--share: expected a .json file in a folder that exists, got {request.share}; name another")
     refuse_existing("--share", request.share)
