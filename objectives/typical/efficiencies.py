@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
 from objectives.device import CHIPS, Calibration, Chip, Device, Phase
 from objectives.engines import engine_of
@@ -19,6 +19,11 @@ from objectives.transfers import Conditions
 FEWEST = 4  # models held out that claim 80 %
 FAMILIES = ("fp16", "w8", "w4", "int8", "fp4")
 _Sd = Annotated[float, Field(gt=0)]
+Numbers = Annotated[  # in a file one text with blanks between, which is read several times as fast as a list
+    list[float],
+    BeforeValidator(lambda given: given.split() if isinstance(given, str) else given),
+    PlainSerializer(lambda numbers: " ".join(map(repr, numbers)), return_type=str, when_used="json"),
+]
 
 
 class Level(BaseModel):
@@ -62,10 +67,10 @@ class Typical(BaseModel):
     widest_npu: float = math.inf
     devices: Annotated[int, Field(ge=1)]
     rows: Annotated[int, Field(ge=1)]
-    residuals: dict[str, dict[Phase, list[float]]]
-    with_engine: dict[str, dict[Phase, list[float]]]
-    few: dict[Phase, list[float]] = {}
-    picked: dict[str, dict[Phase, list[float]]] = {}
+    residuals: dict[str, dict[Phase, Numbers]]
+    with_engine: dict[str, dict[Phase, Numbers]]
+    few: dict[Phase, Numbers] = {}
+    picked: dict[str, dict[Phase, Numbers]] = {}
     helpful: list[str] = []
     layers: list[str] = []
     builds: dict[str, list[str]] = {}
