@@ -48,9 +48,8 @@ def other_words(kind: str) -> dict[str, str]:
 
 def called(name: str, choices: Collection[str]) -> list[str]:
     """The one that is spelled otherwise (NSGA-II, nsga2), or what other tools call so."""
-    alike = (
-        {squashed(name), f"{squashed(name)}s", squashed(name).removesuffix("s")} if len(name) > 4 else {squashed(name)}
-    )
+    asked = squashed(name)
+    alike = {asked, f"{asked}s", re.sub(r"(?<!s)s$", "", asked)} if len(name) > 4 else {asked}
     same = [choice for choice in choices if squashed(choice) in alike]
     words = other_words("names").get(name.lower().strip("-"), "").split()
     return same or [choice for choice in words if choice in choices]

@@ -133,7 +133,6 @@ DIFFERENT: list[tuple[list[str], str]] = [
     (["--set", "latency=closed_form"], "scenario.latency"),
     (["--output-tokens", "17"], "scenario.output_tokens"),
     (["--set", "law.coefficients.kappa_l=9"], "law"),
-    (["--set", "precision_law=kumar"], "scenario.precision_law"),
     (["--set", "training.utilisation=0.3"], "scenario.training.utilisation"),
     (["--set", "baselines=[qwen3_0.6b]"], "answer.baselines"),
     (["--set", "applications.mine={total_ms: 50}"], "answer.applications"),
