@@ -27,7 +27,10 @@ def test_explain_fits_two_screens_and_verbose_has_every_operator(inside: Inside)
     assert " others" in brief
     assert " others" not in whole
     assert "What another LM head buys" in whole
-    assert inside("explain", "r", "--json").out == inside("explain", "r", "--json", "--verbose").out
+    assert (
+        inside("explain", "r", "--json", "--verbose").err
+        == "--json: expected no --verbose with it, got both; drop one\n"
+    )
 
 
 @pytest.mark.slow
