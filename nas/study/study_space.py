@@ -74,12 +74,13 @@ def narrowed(space: SpaceSpecification, only: Mapping[str, Sequence[Any]], fault
 
     Values of other axes that none of these designs has go as well. A value that no design has, or an axis that there is not, is a fault.
     """
-    axes = {
-        name: space.kv_axis() if name == "n_kv_heads" else values
-        for name, values in space.axes
-        if values is not None and name not in (OF_RULES, OF_NAMES)
-    }
-    only = {meant(name, [axis for axis, values in space.axes if values is not None]): only[name] for name in only}
+    stated = {name: values for name, values in space.axes if values is not None}
+    axes = {n: space.kv_axis() if n == "n_kv_heads" else v for n, v in stated.items() if n not in (OF_RULES, OF_NAMES)}
+    called = {name: meant(name, stated) for name in only}
+    for name, axis in called.items():
+        if name != axis and [*called.values()].count(axis) > 1:
+            faults.add(("only", name), f"expected {axis} under one name, got it under two; drop one")
+    only = {called[name]: values for name, values in only.items()}
     for name in only.keys() - axes.keys():
         faults.add(("only", name), unknown(f"an axis of numbers or words of {space.name}", name, axes))
     wanted = {name: values for name, values in only.items() if name in axes}

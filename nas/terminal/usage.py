@@ -85,11 +85,8 @@ def _with_a_flag(word: str, options: list[str]) -> str:
         "--resume": isdir(word),
     }
     flags = [f"{flag} {in_a_command(word)}" for flag, fits in fitting.items() if fits and flag in options]
-    return (
-        f"write {' or '.join(flags)}, or "
-        if flags
-        else "drop them (several values stand behind a flag with commas), or "
-    )
+    hint = f"write {' or '.join(flags)}" if flags else "drop them (several values stand behind a flag with commas)"
+    return f"{hint}, or "
 
 
 def _options(error: Any) -> list[str]:

@@ -191,6 +191,12 @@ def test_what_can_mean_several_things_is_refused(words: tuple[str, ...], said: s
     assert said in answer.err
 
 
+def test_an_axis_under_two_names_is_refused(inside: Inside) -> None:
+    answer = inside("run", "--only", "layers=24", "--only", "depth=12")
+    assert answer.code == 2
+    assert answer.err == "--only layers: expected depth under one name, got it under two; drop one\n"
+
+
 ONLY = {
     "n_experts=1": {"n_experts": [1]},
     "depth=8..24,width=1024": {"depth": [8, 12, 16, 20, 24], "width": [1024]},
