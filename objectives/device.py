@@ -41,7 +41,7 @@ OF_AN_APP = 0.7
 Kind = Literal["plain", "attention", "experts", "scan"]  # operators with efficiencies of their own
 ModeName = Annotated[Name, AfterValidator(normalised)]  # as `id@mode` reads it
 _Share = Annotated[float, Field(gt=0, le=2)]
-_Tokens = Annotated[int, Field(ge=0)]
+_Tokens = Annotated[int, Field(ge=0, le=10**9)]
 _Factor = Annotated[float, Field(gt=0, le=50)]
 _OfBurst = Annotated[float, Field(gt=0, le=1)]
 _Milliseconds = Annotated[float, BeforeValidator(lambda v: v if v == 0 else milliseconds(v))]
@@ -74,12 +74,12 @@ class Calibration(BaseModel):
     as, since another engine or format is asked for than was measured; counted so too. between: the measured power modes that it lies between.
     """
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
     engine: Name = ""
     precision: Name = ""
     format: Name = ""
     mode: ModeName = ""
-    batch: Annotated[int, Field(ge=1)] = 1
+    batch: Annotated[int, Field(ge=1, le=10**9)] = 1
     compute_efficiency: _Share = 1.0
     compute_efficiency_int8: _Share | None = None
     compute_efficiency_fp4: _Share | None = None
@@ -170,7 +170,7 @@ class Energy(BaseModel):
     measured / predicted of their rows from predicted times, of models that the times' fit had not seen either.
     """
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
     engine: Name = ""
     mode: ModeName = ""
     base_power: Annotated[float, BeforeValidator(lambda v: v if v == 0 else watts(v))] = 0.0
@@ -178,8 +178,8 @@ class Energy(BaseModel):
     per_byte: Annotated[float, BeforeValidator(lambda v: v if v == 0 else joules(v))] = 0.0
     rail: Name = ""
     precisions: list[Name] = []
-    batches: list[Annotated[int, Field(ge=1)]] = []
-    most_tokens: Annotated[int, Field(ge=1)] | None = None
+    batches: list[Annotated[int, Field(ge=1, le=10**9)]] = []
+    most_tokens: Annotated[int, Field(ge=1, le=10**9)] | None = None
     parameters: tuple[float, float] | None = None
     experts: bool = False
     rows: Annotated[int, Field(ge=1)] | None = None
@@ -360,8 +360,9 @@ class Device(BaseModel):
     @classmethod
     def _told_apart(cls, raw: Any) -> Any:
         """Names of power modes are told apart where `id@mode` reads them."""
-        read = [normalised(str(name)) for name in raw] if isinstance(raw, Mapping) else []
-        same = [str(name) for name, each in zip(raw, read, strict=False) if read.count(each) > 1]
+        names = [str(name) for name in raw] if isinstance(raw, Mapping) else []
+        read = [normalised(name) for name in names]
+        same = [name for name, each in zip(names, read, strict=True) if read.count(each) > 1]
         if same:
             raise ValueError(
                 f"expected names that differ by more than case and hyphens, got {', '.join(same)}; rename one"

@@ -117,7 +117,7 @@ def _size(value: Any) -> int:
             number = float(value) if re.fullmatch(r"\s*-?\d+\s*", value) else counted(value, "32k")
         except ValueError:
             number = None
-    if isinstance(number, bool) or not isinstance(number, int | float) or number != int(number):
+    if isinstance(number, bool) or not isinstance(number, int | float) or number % 1 != 0:
         raise ValueError(f"expected an integer, got {value!r}; write for example 32000 or 32k")
     if not 0 <= number <= MOST_TOKENS:
         raise ValueError(

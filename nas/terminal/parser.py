@@ -265,7 +265,8 @@ def parsed(parser: Callable[..., Any], program: str | None) -> int:
         from nas.terminal.usage import rewritten, taken, usage_line
 
         if words := rewritten(error, sys.argv[1:]):
-            sys.stderr.writelines(f"{line}\n" for line in taken(sys.argv[1:], words))
+            for line in taken(sys.argv[1:], words):
+                notice(line)
             sys.argv[1:] = words
             return parsed(parser, program)
         named = getattr(getattr(error, "ctx", None), "command_path", None) or program or sys.argv[0]

@@ -15,6 +15,7 @@ from objectives.engines import engine_of
 from objectives.plugins import packaged
 from objectives.precision import Precision, precision
 from objectives.transfers import Conditions
+from search_spaces.arrays import FloatArray
 
 FEWEST = 4  # models held out that claim 80 %
 FAMILIES = ("fp16", "w8", "w4", "int8", "fp4")
@@ -182,10 +183,10 @@ def _of_kind(kinds: Mapping[str, dict[Phase, list[float]]], cell: Cell, device: 
     return {phase: [math.exp(cell.level(phase).sd * z) for z in zs] for phase, zs in own.items()}
 
 
-def as_far(ratios: Sequence[float], others: Sequence[float]) -> list[float]:
+def as_far(ratios: Sequence[float] | FloatArray, others: Sequence[float] | FloatArray) -> list[float]:
     """As many ratios as `others`: at each rank the one farther from the middle, so that no range is narrower than theirs."""
     levels = (np.arange(len(others)) + 0.5) / len(others)
-    own, theirs = np.quantile(ratios or [1.0], levels), np.sort(others)
+    own, theirs = np.quantile(ratios if len(ratios) else [1.0], levels), np.sort(others)
     farther: list[float] = np.where(levels < 0.5, np.minimum(own, theirs), np.maximum(own, theirs)).tolist()
     return farther
 

@@ -323,6 +323,8 @@ def test_any_device_reads_back_bit_by_bit(
         ({"bandwith": "1 GB/s"}, "bandwith: unknown key; did you mean bandwidth?"),
         ({"modes": {"slow": {"memory": "1 GB"}}}, "modes.slow.memory: unknown key"),
         ({"modes": {"slow": {"fp16": "1 GB"}}}, "modes.slow.fp16: expected a quantity like"),
+        ({"modes": None}, "modes: expected a mapping, got None"),
+        ({"modes": 5}, "modes: expected a mapping, got 5"),
     ],
 )
 def test_a_refused_device_says_what_was_expected(change: dict[str, Any], message: str) -> None:

@@ -248,9 +248,14 @@ def study_text(rng: random.Random) -> str:
     content = spoilt(STUDY, rng, rng.choice([0, 1, 1, 2, 4]))
     if rng.random() < 0.1:
         return rng.choice(HOSTILE) + (yaml_source.dump(STUDY) if rng.random() < 0.5 else "")
+    return yaml_text(content, rng)
+
+
+def yaml_text(content: Any, rng: random.Random) -> str:
+    """Content as YAML, garbled; as JSON, which YAML reads, where YAML cannot write it."""
     try:
         return garbled(yaml_source.dump(content), rng)
-    except Exception:  # what YAML cannot write is written as JSON, which YAML reads
+    except Exception:
         return json.dumps(content)
 
 
@@ -285,8 +290,8 @@ def prepare(folder: Path, rng: random.Random) -> None:
     """Files that a command line may name."""
     for name, text in (
         ("study.yaml", study_text(rng)),
-        ("tiny.yaml", garbled(yaml_source.dump(spoilt(STUDY["space"], rng, 1)), rng)),
-        ("layered.yaml", garbled(yaml_source.dump(spoilt(LAYERED, rng, rng.choice([0, 1]))), rng)),
+        ("tiny.yaml", yaml_text(spoilt(STUDY["space"], rng, 1), rng)),
+        ("layered.yaml", yaml_text(spoilt(LAYERED, rng, rng.choice([0, 1])), rng)),
         ("deltas.yaml", garbled("source: ours\nconv: 0.03\nlocal: -0.01\n", rng)),
         ("candidates.csv", candidates(rng)),
         ("candidates.jsonl", lines_of_json(rng)),

@@ -319,6 +319,8 @@ def test_six_mistakes_are_six_lines_with_line_numbers_and_the_nearest_names(writ
         ("sed: 1", "1: sed: unknown key; did you mean seed?"),
         ("seed: 1.5", "1: seed: expected an integer, got 1.5"),
         ("seed: true", "1: seed: expected an integer, got True"),
+        ("vocabulary: .inf", "1: vocabulary: expected an integer, got inf"),
+        (f"vocabulary: '1{'0' * 309}'", "1: vocabulary: expected an integer, got '10"),
         ("seed: -1", "1: seed: expected at least 0, got -1"),
         ("causal: no", "1: causal: expected true or false, got 'no'"),
         ("objectives: 5", "1: objectives: expected a list, got 5"),

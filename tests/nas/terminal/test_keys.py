@@ -101,6 +101,9 @@ def test_the_ten_that_matter_and_two_screens(inside: Inside, monkeypatch: pytest
 
 def test_a_key_without_a_flag_is_taken_as_one(inside: Inside) -> None:
     assert inside("run", "--causal=perhaps").err.startswith("--causal=perhaps: taken as --set causal=perhaps\n")
+    hostile = inside("run", "--causal=\x1b[31m" + "x" * 5_000).err
+    assert hostile.startswith("--causal=\\u001b[31mxx")
+    assert max(map(len, hostile.splitlines())) < 1_000
     assert "device: expected a device" in inside("explain", "--devices=a", "--model", "qwen2.5-0.5b").err
     assert "did you mean --precision" in inside("run", "--precison", "int8").err
 

@@ -14,7 +14,7 @@ from objectives.engines import beside_attention, engine_of, prefill_chunk_of
 from objectives.loss_law.law import Law
 from objectives.profile_choice import FAR_OFF
 from objectives.transfers import priced_otherwise
-from objectives.typical.efficiencies import FEWEST, Typical, family_of, profile_of, shipped
+from objectives.typical.efficiencies import FEWEST, Typical, as_far, family_of, profile_of, shipped
 from plas_board.calibrating.efficiencies import BELOW, PARAMETERS, Freedom, Priors, class_priors
 from plas_board.calibrating.held_out import Errors, Group, choose, errors, leave_one_out
 from plas_board.calibrating.measurements import Measurement, rounded
@@ -163,7 +163,7 @@ def of_class(rows: list[Measurement], device: Device, law: Law, source: str, kno
     """The profile of fewer than `FEWEST` models: that of the device's class, each measured phase as much slower as its rows are.
 
     On processors, where an engine that fuses launches little, decoding of several models tells launches from bytes; on other chips
-    public rows are nearer with the class's launches. Its errors are those of devices of which three rows had been seen, and none beyond the class's.
+    public rows are nearer with the class's launches. Its errors are those of devices of which three rows had been seen, none beyond the class's, and at least those of its own models, each left out in turn.
     """
     first, table = rows[0], terms(rows, device, law)
     cell = known.cell(device, family_of(first.format.precision), engine_of(first.engine))
@@ -207,8 +207,11 @@ def of_class(rows: list[Measurement], device: Device, law: Law, source: str, kno
     limits |= {"prefill_bandwidth_efficiency": MOST_OF_PREFILL}
     shares = {name: min(share, limit) for name, limit in limits.items() if (share := getattr(fitted, name))}
     fitted = fitted.model_copy(update=shares)
+    own = table.ms / unseen
     held_out = {
-        p: errors if not (phase_of == p).any() else np.clip(known.few[p], *np.exp(ends[p] - by[p])).tolist()
+        p: as_far(own[(phase_of == p) & np.isfinite(own)], np.clip(known.few[p], *np.exp(ends[p] - by[p])))
+        if (phase_of == p).any()
+        else errors
         for p, errors in usual.held_out.items()
     }
     overhead = rounded(fitted.overhead * float(times[launch(everything)]))

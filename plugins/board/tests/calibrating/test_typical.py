@@ -23,7 +23,7 @@ from objectives.typical.efficiencies import (
     shipped,
     typical_profile,
 )
-from plas_board.calibrating.group import calibrate
+from plas_board.calibrating.group import calibrate, of_class
 from plas_board.calibrating.measurements import Measurement
 from plas_board.calibrating.terms import predict, terms
 from plugins.board.tests.calibrating.conftest import shown
@@ -325,6 +325,17 @@ def test_errors_held_out_are_those_of_the_kind_in_the_cells_standard_deviations(
         cell = Cell(chip="npu", family="w4", engine=engine, **level)
         for phase, errors in profile_of(known, cell, chip("npu", vendor=vendor)).held_out.items():
             assert np.log(errors) == pytest.approx(0.2 * np.array(theirs[phase]))
+
+
+def test_ranges_after_few_rows_hold_what_their_own_models_showed(law: Law) -> None:
+    """Three models of which one decodes half as fast as the others say: wider there than of three as they say, to that and no farther."""
+    board = typical.board_named("jetson_agx_orin_64gb")
+    alike = shown(board, law, truth=typical_profile(board, Conditions("int4")))
+    odd = [replace(m, ms=m.ms * 2.0) if (m.model, m.phase) == ("Qwen3-4B", "decode") else m for m in alike]
+    near, far = (of_class(rows, board, law, "", shipped()).profile.held_out for rows in (alike, odd))
+    assert near["prefill"] == far["prefill"]
+    assert max(near["decode"]) < max(far["decode"]) == pytest.approx(2.0, rel=0.1)
+    assert len(near["decode"]) == len(far["decode"]) == len(shipped().few["decode"])
 
 
 def test_npus_of_a_kind_decode_alike(law: Law) -> None:
