@@ -18,11 +18,7 @@ MB = 1_000_000
 DEEPEST = 200
 MOST_BROKEN = 20  # objects that are not whole, after which no more are looked for
 OBJECT = re.compile(r"(?:^|(?<=[}\],]))[ \t]*[\[,]?[ \t]*(?=\{\s*\")", re.MULTILINE)
-KINDS = {
-    stat.S_IFLNK: "a link",
-    stat.S_IFDIR: "a folder",
-    stat.S_IFREG: "a file",
-}
+KINDS = {stat.S_IFLNK: "a link", stat.S_IFDIR: "a folder", stat.S_IFREG: "a file"}
 
 
 class Refused(OSError):

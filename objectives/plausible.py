@@ -11,7 +11,7 @@ import yaml
 from objectives import outside
 from objectives.datasheet import UNITS, amount, line, reading
 from objectives.device import CHIPS, Chip, Device
-from objectives.plugins import documents
+from objectives.plugins import documents, packaged
 
 Figures = Mapping[str, float]
 PEAKS = ("fp16", "int8")
@@ -26,12 +26,8 @@ MAKERS = {
     *("nvidia", "apple", "google", "qualcomm", "amd", "intel", "gpu", "npu", "cpu", "name", "pro", "max", "core"),
     *("generic", "the", "phone"),
 }
-VENDORS = {"nvidia", "apple", "amd", "intel", "google", "qualcomm", "rockchip", "geforce", "radeon", "instinct"}
-ALSO = {
-    "raspberry_pi_5": ("rpi 5", "pi 5", "raspi 5"),
-    "dgx_spark_gb10": ("gb 10",),
-    "ryzen_ai_max_395": ("strix halo",),
-}  # what else people call shipped devices
+VENDORS = {*"nvidia apple amd intel google qualcomm rockchip samsung geforce radeon instinct".split()}
+MAC = re.compile(r"macbook (?:pro|air)|mac (?:studio|mini|pro)|macbook|imac", re.IGNORECASE)  # beside its chip's name
 LEFT = "or dense_confirmed: true if it is right"
 Line = tuple[tuple[str, ...], str]
 
@@ -70,7 +66,7 @@ def numbers_agree(given: str, name: str) -> bool:
 
 def _words(text: str) -> frozenset[str]:
     """Words and numbers in small letters, with an amount of memory as one."""
-    return frozenset(re.findall(r"\d+gb|[a-z]+|\d+", re.sub(r"(\d)[ _]gb", r"\1gb", text.lower())))
+    return frozenset(re.findall(r"\d+gb|[a-z]+|\d+", re.sub(r"(\d)[ _]gb", r"\1gb", MAC.sub("", text.lower()))))
 
 
 def _printed(name: str) -> str:
@@ -79,10 +75,17 @@ def _printed(name: str) -> str:
 
 
 @cache
+def _also() -> dict[str, list[str]]:
+    """What else people call shipped devices."""
+    return dict(packaged("objectives", "device_names"))
+
+
+@cache
 def _words_by_device() -> Mapping[str, frozenset[str]]:
     """Words of every shipped device's id, printed name and aliases."""
     return {
-        name: _words(" ".join((name, _printed(name), *ALSO.get(name, ())))) for name in documents("objectives.devices")
+        name: _words(" ".join((name, _printed(name), *_also().get(name, ()))))
+        for name in documents("objectives.devices")
     }
 
 
@@ -93,7 +96,7 @@ def _forms() -> Mapping[str, set[frozenset[str]]]:
     for name in documents("objectives.devices"):
         short = _words(_printed(name).partition("(")[0]) - VENDORS
         alone = sum(short <= words for words in _words_by_device().values()) == 1
-        texts = (name, _printed(name), *ALSO.get(name, ()))
+        texts = (name, _printed(name), *_also().get(name, ()))
         forms[name] = {_words(text) - VENDORS for text in texts} | ({short} if alone else set())
     return forms
 

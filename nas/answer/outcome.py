@@ -258,12 +258,7 @@ def once(made: Callable[[Outcome], Made]) -> Callable[[Outcome], Made]:
 
 
 def conclude(
-    study: Study,
-    search: Search,
-    evaluations: Evaluations,
-    batches: IntArray,
-    reason: str,
-    stage: Stage = unsaid,
+    study: Study, search: Search, evaluations: Evaluations, batches: IntArray, reason: str, stage: Stage = unsaid
 ) -> Outcome:
     """The outcome of a search; `stage` is told what is computed when it begins."""
     whole = study.config.algo == "exact"

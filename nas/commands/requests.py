@@ -84,8 +84,7 @@ class SelectRequest:
         bool, Flag("--distinguishable", "Keep only the cheapest of frontier designs that the law cannot distinguish.")
     ] = False
     expected_regret: Annotated[
-        bool,
-        Flag("--expected-regret", "Average loss of the pick if the law is wrong, and the design with the least."),
+        bool, Flag("--expected-regret", "Average loss of the pick if the law is wrong, and the design with the least.")
     ] = False
     laws: Annotated[str | None, flag_of("laws")] = None
     formats: Annotated[Given, Keys(own={name: flag_of(name) for name in ("precisions", "precision_law")})] = field(
@@ -142,8 +141,7 @@ class ReportRequest:
 
     run: Annotated[Path, Word("Run folder, or the folder of a fit's or a calibration's --report.", "RUN")]
     out: Annotated[
-        Path | None,
-        Flag("--out", "File to write; default: report.html in the run's folder.", show_default=False),
+        Path | None, Flag("--out", "File to write; default: report.html in the run's folder.", show_default=False)
     ] = None
     show: Annotated[
         bool,

@@ -9,17 +9,7 @@ import numpy as np
 from nas.answer.palette import label
 from nas.compare.configuration import BASELINES
 from nas.compare.reference import UNION
-from nas.compare.result import (
-    NONE_SHOWN,
-    Ranking,
-    StudyResult,
-    against,
-    course,
-    dependent,
-    named,
-    pairs,
-    same_starts,
-)
+from nas.compare.result import NONE_SHOWN, Ranking, StudyResult, against, course, dependent, named, pairs, same_starts
 from nas.compare.statistics import PAIRED, UNPAIRED, quantile, runs_needed, seeds_needed
 from nas.compare.tables import (
     against_word,

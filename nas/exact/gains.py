@@ -16,14 +16,7 @@ from nas.problem.picks import MARGIN, PickRule
 from nas.problem.problem import Problem
 from search_spaces.arrays import IntArray
 from search_spaces.space import SearchSpace
-from search_spaces.specification import (
-    OF_HEADS,
-    SpaceSpecification,
-    expert_faults,
-    ffn_faults,
-    heads_faults,
-    kv_faults,
-)
+from search_spaces.specification import OF_HEADS, SpaceSpecification, expert_faults, ffn_faults, heads_faults, kv_faults
 
 Whole = Enumerated | SettingBySetting  # exact answers of a space
 DIFFERENT = 1e-11  # relative; less is a tie at 12 digits

@@ -84,9 +84,7 @@ class SettingBySetting:
         names = (*(objective.name for objective in objectives), *(budget.metric for budget in budgets))
         order = self._order(tuple(objective.name for objective in objectives), budgets)
         found = self._joined(
-            order,
-            [names],
-            lambda sums, known: [sums.frontier(objectives, budgets, report=report, elsewhere=known[0])],
+            order, [names], lambda sums, known: [sums.frontier(objectives, budgets, report=report, elsewhere=known[0])]
         )[0]
         return None if found is None else found[frontier_rows(found)]
 

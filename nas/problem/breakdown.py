@@ -15,14 +15,7 @@ from objectives import memory
 from objectives.counts import count
 from objectives.dimensions import Dimensions
 from objectives.latency.operator import passes
-from objectives.latency.roofline import (
-    OperatorTime,
-    PhaseTimes,
-    epilogue_seconds,
-    launch_seconds,
-    phase_times,
-    rates,
-)
+from objectives.latency.roofline import OperatorTime, PhaseTimes, epilogue_seconds, launch_seconds, phase_times, rates
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray, brief

@@ -31,7 +31,7 @@ M = TypeVar("M", bound=BaseModel)
 FOLDERS = {"space": "search_spaces.spaces", "token_curve": "objectives.token_curves"}
 KINDS = {"law": "laws", "device": "devices"}  # what installed packages add to
 OWN = {  # what nothing is shipped of: what is expected, and what to do without a file
-    "deltas": ("kinds of layers with their nats or a YAML file of them", "write {conv: 0.03}, or none"),
+    "deltas": ("kinds of layers with their nats or a YAML file of them", "write {conv: 0.03}, or none")
 }
 REMEDIES = {key: remedy for key, (_, remedy) in OWN.items()} | {"token_curve": "see 'plas list token-curves'"}
 NAMED = (*FOLDERS, *KINDS, *OWN)  # keys whose values are names, files or content

@@ -201,10 +201,7 @@ class ServingConfig(BaseModel):
     )
     phases: Annotated[
         PhasesConfig,
-        BeforeValidator(
-            written_phases,
-            json_schema_input_type=str | PhasesConfig,
-        ),
+        BeforeValidator(written_phases, json_schema_input_type=str | PhasesConfig),
         Field(description="prefill=DEVICE, the chip that reads prompts; link=RATE"),
     ] = PhasesConfig()
 

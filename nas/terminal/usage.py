@@ -2,13 +2,16 @@
 
 import re
 from difflib import SequenceMatcher
-from os.path import isdir
+from os import R_OK, access
+from os.path import isdir, isfile
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from nas.files.faults import CHOOSE, meant, nearest, other_words, plain, squashed, unknown
 from nas.terminal.flags import Settings, study_keys
+from objectives import outside
 from objectives.display_text import in_a_command
 from objectives.plausible import device_called
 from objectives.plugins import documents
@@ -53,38 +56,61 @@ def _form_of(option: str, options: list[str]) -> str:
 def rewritten(error: Any, words: list[str]) -> list[str]:
     """The words of a command with the one that was refused as it is written here; none where that means nothing, or several things."""
     option, cause = str(getattr(error, "option_name", None) or ""), error.__cause__
-    spelt = [word.partition("=")[0] for word in words]
-    if option in spelt:
-        form, at = _form_of(option, _options(error)), spelt.index(option)
-        words = [*words[:at], *words[at].split("=", 1), *words[at + 1 :]]
+    detail: Any = cause.errors()[0] if isinstance(cause, ValidationError) else {"msg": "", "input": "", "type": ""}
+    chosen, word = CHOICE.search(detail["msg"]), str(detail["input"])
+    parts = (each.split("=", 1) if each.startswith("--") else [each] for each in words)
+    words = [part for each in parts for part in (each if {option, word} & {*each} else ["=".join(each)])]
+    if option in words:
+        form, at = _form_of(option, _options(error)), words.index(option)
         value = words[at + 1] if "VALUE" in form and words[at + 1 :] else ""
         new = form.replace("VALUE", value).split(" ", 1) if form else []
         return [*words[:at], *new, *words[at + 1 + bool(value) :]] if new else []
-    detail = cause.errors()[0] if isinstance(cause, ValidationError) else {"msg": "", "input": ""}
-    chosen, word = CHOICE.search(detail["msg"]), str(detail["input"])
-    if chosen is None or word not in words:
+    if (extra := EXTRA.search(str(getattr(error, "message", "")))) and extra[1] in words:
+        flags, at = [flag for flag in _fitting(extra[1], _options(error)) if flag not in words], words.index(extra[1])
+        return [*words[:at], *flags, *words[at:]] if len(flags) == 1 else []
+    if word not in words:
         return []
-    choices, at = re.findall(r"'([^']*)'", chosen[1]), words.index(word)
-    rows = {"devices": documents(DEVICES), "models": model_ids(), "formats": FORMATS}
-    kinds = [kind for kind, names in rows.items() if kind in choices and squashed(word) in squashed(" ".join(names))]
-    new = [name] if (name := meant(word, choices)) != word else [*kinds[:1], word]
+    if detail["type"].endswith("_parsing"):
+        new = [written_out(word, whole=detail["type"] == "int_parsing") or word]
+    elif chosen is None:
+        return []
+    else:
+        choices = re.findall(r"'([^']*)'", chosen[1])
+        rows = {"devices": documents(DEVICES), "models": model_ids(), "formats": FORMATS}
+        kinds = [
+            each for each, names in rows.items() if each in choices and squashed(word) in squashed(" ".join(names))
+        ]
+        new = [name] if (name := meant(word, choices)) != word else [*kinds[:1], word]
+    flag = _name(getattr(error, "param", None))
+    at = words.index(word, words.index(flag) if flag in words else 0)
     return [*words[:at], *new, *words[at + 1 :]] if new != [word] else []
 
 
 def taken(typed: list[str], words: list[str]) -> list[str]:
-    """A line of each part of a command that was replaced by other words."""
+    """A line of each part of a command that was replaced by other words, or got a flag."""
     parts = SequenceMatcher(None, typed, words).get_opcodes()
-    return [f"{' '.join(typed[a:b])}: taken as {' '.join(words[c:d])}" for tag, a, b, c, d in parts if tag == "replace"]
+    more = {"replace": 0, "insert": 1}  # words after it, which stand behind the flag
+    changed = [(slice(a, b + more[tag]), slice(c, d + more[tag])) for tag, a, b, c, d in parts if tag in more]
+    return [f"{' '.join(typed[old])}: taken as {' '.join(words[new])}" for old, new in changed]
+
+
+def _fitting(word: str, options: list[str]) -> list[str]:
+    """The flags of a command that take a word: a study, a device or a run; of a file that says what it is, one."""
+    is_file, content = word.endswith((".yaml", ".yml")), b""
+    if is_file and isfile(word) and access(word, R_OK):
+        content = outside.beginning(Path(word), outside.MB)
+    of_device = re.search(rb"^bandwidth:", content, re.MULTILINE) is not None
+    fits = {
+        "--config": is_file and not of_device,
+        "--device": (is_file and (of_device or not content)) or word in documents(DEVICES) or bool(device_called(word)),
+        "--resume": isdir(word),
+    }
+    return [flag for flag in options if fits.get(flag)]
 
 
 def _with_a_flag(word: str, options: list[str]) -> str:
-    """`write --device rpi5, or ` of a word that a flag takes."""
-    fitting = {
-        "--config": word.endswith((".yaml", ".yml")),
-        "--device": word.endswith((".yaml", ".yml")) or word in documents(DEVICES) or bool(device_called(word)),
-        "--resume": isdir(word),
-    }
-    flags = [f"{flag} {in_a_command(word)}" for flag, fits in fitting.items() if fits and flag in options]
+    """`write --device rpi5, or ` of a word that flags take."""
+    flags = [f"{flag} {in_a_command(word)}" for flag in _fitting(word, options)]
     hint = f"write {' or '.join(flags)}" if flags else "drop them (several values stand behind a flag with commas)"
     return f"{hint}, or "
 
@@ -109,11 +135,7 @@ def _refused(error: Any, message: str) -> str:
     detail: Any = cause.errors()[0]
     if choices := CHOICE.search(detail["msg"]):
         return unknown("one", detail["input"], re.findall(r"'([^']*)'", choices[1]))
-    said = plain(detail)
-    if not detail["type"].endswith("_parsing"):
-        return said
-    meant = written_out(str(detail["input"]), whole=detail["type"] == "int_parsing")
-    return f"{said.rpartition('; ')[0]}; write {meant}" if meant else said
+    return plain(detail)
 
 
 def written_out(text: str, *, whole: bool) -> str:

@@ -67,10 +67,7 @@ class Incumbents:
 
     @classmethod
     def restored(
-        cls,
-        note: Mapping[str, Any],
-        evaluated: Callable[[list[int]], Evaluations],
-        elsewhere: FloatArray | None = None,
+        cls, note: Mapping[str, Any], evaluated: Callable[[list[int]], Evaluations], elsewhere: FloatArray | None = None
     ) -> Self:
         """Return incumbents from their state and what is known elsewhere; `evaluated` returns the architectures of keys."""
         known = cls(elsewhere)

@@ -50,7 +50,7 @@ BAD: list[str] = [
     "run --evaluations -5",
     "run --evaluations 1.5",
     "run --seed -1",
-    "run --seed 1e3",
+    "run --seed 1.5e0",
     "run --time-limit 0",
     "run --time-limit -1",
     "run --time-limit x",
