@@ -6,7 +6,7 @@ within a factor FAR. What the law does not see has a range. Designs with and wit
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
-from functools import cache
+from functools import cache, reduce
 from typing import Annotated, Literal
 
 import numpy as np
@@ -143,21 +143,21 @@ class Region(BaseModel):
 
     def _near(self, places: list[int], low: FloatArray, high: FloatArray, tolerance: float = TOLERANCE) -> BoolArray:
         """Which ranges (axes, n) have a row within NEAR of them, or several within FAR, (n,): by sets of rows as bits."""
-        found: BoolArray = np.logical_or.reduce(self._rows_within(places, low, high, NEAR + tolerance))
+        found: BoolArray = np.logical_or.reduce(self._rows_within(places, low, high, NEAR + tolerance), axis=1)
         left = np.flatnonzero(~found)
         several = self._rows_within(places, low[:, left], high[:, left], FAR + tolerance)
-        found[left] = np.bitwise_count(several).sum(axis=0) >= SEVERAL
+        found[left] = np.bitwise_count(several).sum(axis=1) >= SEVERAL
         return found
 
     def _rows_within(self, places: list[int], low: FloatArray, high: FloatArray, by: float) -> UInt64Array:
-        """Bits of the rows that lie within `by` of ranges (axes, n) on every axis, (words, n)."""
+        """Bits of the rows that lie within `by` of ranges (axes, n) on every axis, (n, words)."""
         of_axes = ordered(self.rows)
-        found = [
-            upto.take(np.searchsorted(ends, most, side="right"), axis=1)
-            ^ upto.take(np.searchsorted(ends, least), axis=1)
+        found = (
+            upto.take(np.searchsorted(ends, most, side="right"), axis=0)
+            ^ upto.take(np.searchsorted(ends, least), axis=0)
             for (ends, upto), least, most in zip((of_axes[at] for at in places), low - by, high + by, strict=True)
-        ]
-        return np.asarray(np.bitwise_and.reduce(found))
+        )
+        return reduce(np.bitwise_and, found)
 
 
 @cache
@@ -168,13 +168,13 @@ def logs_of(rows: tuple[str, ...]) -> FloatArray:
 
 @cache
 def ordered(rows: tuple[str, ...]) -> list[tuple[FloatArray, UInt64Array]]:
-    """By axis: the rows' values in order, and the bits of so many of the first of them, (words, rows + 1)."""
+    """By axis: the rows' values in order, and the bits of so many of the first of them, (rows + 1, words)."""
     found, words = list[tuple[FloatArray, UInt64Array]](), -(-len(rows) // 64)
     for column in logs_of(rows).T:
         order = np.argsort(column, kind="stable")
-        bits = np.zeros((words, len(order) + 1), dtype=np.uint64)
-        bits[order // 64, np.arange(1, len(order) + 1)] = np.uint64(1) << (order % 64).astype(np.uint64)
-        found.append((column[order], np.bitwise_or.accumulate(bits, axis=1)))
+        bits = np.zeros((len(order) + 1, words), dtype=np.uint64)
+        bits[np.arange(1, len(order) + 1), order // 64] = np.uint64(1) << (order % 64).astype(np.uint64)
+        found.append((column[order], np.bitwise_or.accumulate(bits, axis=0)))
     return found
 
 
@@ -273,11 +273,24 @@ def kinds_of(
     for region, rows in kinds:
         if not region.names or not rows.any():
             continue
-        for name, over in left_by(region, range_of):
-            left = np.where(rows, over, 0.0)
-            if left.any():
+        for name, over in left_by(region, range_of if rows.all() else _of_rows(range_of, rows)):
+            if np.any(over):
+                left = np.zeros(rows.shape)
+                left[rows] = over
                 found[name] = np.maximum(left, found.get(name, 0.0))
     return found
+
+
+def _of_rows(range_of: RangeOf, rows: BoolArray) -> RangeOf:
+    """Ranges of some rows alone."""
+
+    def of(name: str) -> Range | None:
+        if (ends := range_of(name)) is None:
+            return None
+        low, high = (np.asarray(end)[rows] if np.shape(end) == rows.shape else end for end in ends)
+        return (low, low) if ends[0] is ends[1] else (low, high)
+
+    return of
 
 
 def extrapolation(excess: Mapping[str, FloatArray], count: int) -> FloatArray:
