@@ -26,7 +26,10 @@ MAKERS = {
     *("nvidia", "apple", "google", "qualcomm", "amd", "intel", "gpu", "npu", "cpu", "name", "pro", "max", "core"),
     *("generic", "the", "phone"),
 }
-VENDORS = {*"nvidia apple amd intel google qualcomm rockchip samsung geforce radeon instinct".split()}
+VENDORS = {
+    *("nvidia", "apple", "amd", "intel", "google", "qualcomm", "rockchip", "samsung"),
+    *("geforce", "radeon", "instinct"),
+}
 MAC = re.compile(r"macbook (?:pro|air)|mac (?:studio|mini|pro)|macbook|imac", re.IGNORECASE)  # beside its chip's name
 LEFT = "or dense_confirmed: true if it is right"
 Line = tuple[tuple[str, ...], str]
