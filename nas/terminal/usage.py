@@ -19,7 +19,9 @@ from objectives.published_models import model_ids
 from search_spaces.formats import FORMATS
 
 CHOICE = re.compile(r"is not one of (.*?)\.?$", re.DOTALL)
-NUMBER = re.compile(r"^(\d[\d,_]*(?:\.\d+)?)(?:[eE]\+?(\d{1,2}))?\s*([kKmMsS]?)$")
+#: `5,000`, `1e4`, `1.5k`; not `5,5`, of which nobody knows what it means.
+COUNT = re.compile(r"(\d{1,3}(?:[,_]\d{3})+|\d+(?:\.\d{1,2})?)(?:e\+?(\d{1,2}))?\s*([km]?)", re.IGNORECASE)
+SECONDS = re.compile(r"(\d+(?:\.\d+)?)()\s*(s)")
 DEVICES = "objectives.devices"
 UNITS = {"": 1.0, "s": 1.0, "k": 1e3, "m": 1e6}
 EXTRA = re.compile(r"unexpected extra arguments?(?:\(s\))? \((.*)\)")
@@ -140,7 +142,7 @@ def _refused(error: Any, message: str) -> str:
 
 def written_out(text: str, *, whole: bool) -> str:
     """The plain number that `5,000`, `1e4`, `1k` or `10s` mean; "" where it is none, or not a whole one."""
-    found = NUMBER.match(text.strip())
+    found = (COUNT if whole else SECONDS).fullmatch(text.strip())
     if found is None:
         return ""
     digits, power, unit = found.groups()
