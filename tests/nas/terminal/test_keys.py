@@ -169,14 +169,19 @@ def test_a_word_alone_and_numbers_as_people_write_them_are_taken(inside: Inside)
     Path("mine.yaml").write_text("name: mine\nfp16: 6 TFLOP/s\nbandwidth: 17 GB/s\nmemory: 4 GB\n")
     Path("study.yaml").write_text("device: mine.yaml\nalgo: lhs\n")
     rest = ("--evaluations", "1e1", "--no-plots", "--quiet", "--time-limit=1000s")
-    for words in (("mine.yaml", "--out", "1k", "--algo", "lhs"), ("study.yaml", "--out", "two"), ("1k",)):
+    for flag, *words in (
+        ("--device", "mine.yaml", "--out", "1k", "--algo", "lhs", "--seed", "5,000"),
+        ("--config", "study.yaml", "--out", "two", "--seed=5k"),
+        ("--resume", "1k"),
+    ):
         answer = inside("run", *words, *rest)
-        assert answer.code == 0 or words == ("1k",), answer.err
-        assert "--time-limit=1000s: taken as --time-limit 1000\n" in answer.err
-        flag = "--config" if "study.yaml" in words else "--resume" if words == ("1k",) else "--device"
+        assert answer.code == 0, answer.err
         assert f"{words[0]}: taken as {flag} {words[0]}\n" in answer.err
+        assert "1e1: taken as 10\n" in answer.err
+        assert "--time-limit=1000s: taken as --time-limit 1000\n" in answer.err
     one, other = (Path(run, "evaluations.csv").read_text() for run in ("1k", "two"))
     assert one == other
+    assert "seed: 5000\n" in Path("two", "config.yaml").read_text()
 
 
 @pytest.mark.parametrize(
